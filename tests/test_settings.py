@@ -122,6 +122,7 @@ def test_a_variable_of_every_setting_is_read_back_as_it_was_written() -> None:
         value = setting.choices[-1] if setting.choices else texts[setting.kind]
         value = str(setting.high or value) if setting.kind is int else value
         value = "postgresql://x" if setting.key == "database" else value
-        settings = config.load({setting.variable: value})
+        shared = {"COMMONPLACE_DATABASE": "postgresql://x"} if setting.key == "memory_root" else {}
+        settings = config.load({**shared, setting.variable: value})
         assert setting.text(setting.of(settings)) == value
         assert settings.sources[setting.key] == setting.variable

@@ -130,7 +130,8 @@ if TYPE_CHECKING:
     from commonplace.sessions.inspection import BlobCount, Context, ContextReceipt, Shown, Verified
     from commonplace.sessions.sessions import Forked, Sessions
     from commonplace.sessions.turn_list import StoredTurn, ThreadDescription
-    from commonplace.state.threads import Refreshed, ThreadPage, ThreadRow
+    from commonplace.state.thread_pages import ThreadPage, ThreadRow
+    from commonplace.state.threads import Refreshed
     from commonplace.state.usage import Limits
 
 __all__ = [
@@ -325,7 +326,8 @@ _PLACES = {
     "sessions.inspection": "BlobCount Context ContextReceipt Shown Verified",
     "sessions.sessions": "Forked Sessions",
     "sessions.turn_list": "StoredTurn ThreadDescription",
-    "state.threads": "Refreshed ThreadPage ThreadRow",
+    "state.thread_pages": "ThreadPage ThreadRow",
+    "state.threads": "Refreshed",
     "state.usage": "Limits",
 }
 """The modules that the public names stand in; the others are errors."""

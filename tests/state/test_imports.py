@@ -108,7 +108,7 @@ async def test_every_row_of_version_2_is_there_after_the_migration(
     assert {row["preview"] for row in after["test.all_threads"]} == {""}, "it may hold a secret; the file is read anew"
     assert {row["size"] for row in after["test.all_threads"]} == {0}
     later_columns = {"title", "failures", "millis", "learned_s", "last_success_watermark", "retry_remaining"}
-    later_columns |= {"preview", "git_url", "size", "mtime_ns", "is_complete", "parent_id"}
+    later_columns |= {"preview", "git_url", "size", "mtime_ns", "is_complete", "parent_id", "person"}
     for rows_of in (before, after):
         for name in names:
             rows_of[name] = [

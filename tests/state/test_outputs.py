@@ -236,7 +236,7 @@ async def test_a_selected_output_comes_with_what_its_thread_says(rows: Rows) -> 
 
     made: Columns = {"raw_memory": "raw a", "rollout_summary": "summary a", "rollout_slug": "slug", "generated_at": 5}
     last: Columns = {"is_selected": 0, "selected_source_updated_at": None, "lessons": None, "is_pinned": 0}
-    last |= {"fresh_at": NOW - DAY, "is_filed": True}
+    last |= {"fresh_at": NOW - DAY, "is_filed": True, "person": None}
     assert found == {"thread_id": "a", "source_updated_at": NOW - DAY, **made, **last, **place}
 
 

@@ -14,7 +14,8 @@ from commonplace.rollout import thread_names
 from commonplace.state import thread_scan
 from commonplace.state.database import Database
 from commonplace.state.sqlite import SqliteDatabase
-from commonplace.state.threads import ThreadIndex, ThreadRow
+from commonplace.state.thread_pages import ThreadRow
+from commonplace.state.threads import ThreadIndex
 from ledgers import Script, assistant, user
 from redact import made
 

@@ -91,9 +91,11 @@ class Background:
         if home.is_degraded:
             return False
         now = home.now_s()
-        taken = await database.write(lambda tx: _take(tx, home.settings, session.thread_id, now))
+        taken = await database.write(lambda tx: _take(tx, home.settings, home.host, session.thread_id, now))
         if taken is None and await self._has_news():
-            taken = await database.write(lambda tx: _take(tx, home.settings, session.thread_id, now, has_news=True))
+            taken = await database.write(
+                lambda tx: _take(tx, home.settings, home.host, session.thread_id, now, has_news=True)
+            )
         if not taken:
             return False
         if any(model.name == session.profile.choice.name for model in models):
@@ -166,7 +168,9 @@ async def memory_models(home: Home) -> list[Choice]:
     return found
 
 
-def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_news: bool = False) -> bool | None:
+def _take(
+    tx: Transaction, settings: Settings, host: str, thread_id: str, now: int, *, has_news: bool = False
+) -> bool | None:
     """Say whether there is work and this process may start it.
 
     Returns None if the index knows of no work but may be incomplete, because learning never started by itself. Later it
@@ -177,7 +181,7 @@ def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_
 
     terms = select.claim_terms(settings, background=True, max_claims=1, current=thread_id)
     has_memory = (settings.home / layout.FOLDER).is_dir()
-    is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(), has_memory=has_memory, now=now)
+    is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(host), has_memory=has_memory, now=now)
     if not is_due and not has_news:
         return False if learning_starts.has_begun(tx, terms.home) else None
     return learning_starts.begin(tx, terms.home, now=now)

@@ -215,6 +215,7 @@ async def learn(book: Book, current: str | None, wanted: tuple[str, str] | None 
 
     home = book.state
     report = None
+    await ready_sections.refresh_shared(home)
     if wanted is not None:
         await ready_sections.keep_section(book.memory_store, *wanted)
     await ready_sections.count_told(book.memory_store)

@@ -139,7 +139,7 @@ async def _learned(home: Home, *, repair: bool) -> Check:
 
 async def _leases(home: Home, database: Database, *, repair: bool) -> Check:
     now = home.now_s()
-    worker = jobs.this_process()
+    worker = home.worker()
     if repair:
         freed = await database.write(lambda tx: jobs.free_dead(tx, worker, now))
         return Check("leases", ok=True, detail=f"{freed} leases of dead processes freed")
@@ -151,7 +151,7 @@ async def _leases(home: Home, database: Database, *, repair: bool) -> Check:
 
 async def _blobs(home: Home) -> Check:
     """Check that every payload which a ledger refers to exists."""
-    referenced = await (await home.index()).referenced_blobs()
+    referenced = await (await home.index()).referenced_blobs(home.path)
     store = BlobStore(home.path)
     missing = await anyio.to_thread.run_sync(lambda: [name for name in referenced if not store.has(name)])
     detail = f"{len(referenced)} payloads, {len(missing)} missing"
@@ -163,7 +163,7 @@ async def last_learning(home: Home) -> int | None:
     if not home.has_index():
         return None
     try:
-        key, database = home.key, await home.database()
+        key, database = home.memory_key, await home.database()
         row = await database.read(lambda tx: jobs.get(tx, jobs.CONSOLIDATION, key))
     except StateError:
         return None

@@ -216,7 +216,7 @@ async def _scratch(home: Home, moment: datetime) -> AsyncGenerator[MemoryStore]:
         place.mkdir(mode=0o700)
         memory = msgspec.structs.replace(home.settings.memory, exclude=(), review=False)
         settings = msgspec.structs.replace(
-            home.settings, home=place, database="sqlite", memory=memory, now=lambda: moment
+            home.settings, home=place, database="sqlite", memory_root=None, memory=memory, now=lambda: moment
         )
         scratch = open_home(settings, home.warn, home.environment)
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from commonplace.config import Settings
 from commonplace.memory.entries import Entry
@@ -16,13 +18,34 @@ from commonplace.state.database import Row
 from commonplace.state.home import Home, Mask, Warn
 from commonplace.state.threads import ReferredFiles
 
+_MAX_FOLDERS: Final = 1_024
+"""Of so many folders it is kept in mind whose they are."""
+
 
 def open_home(settings: Settings, warn: Warn, environment: Mapping[str, str] | None = None) -> Home:
     """Return the home that the settings name; nothing is opened or read yet."""
     variables = os.environ if environment is None else environment
     return Home(
-        settings, variables, warn, referred=lambda: _referred(settings), mask=lambda: _forgotten_mask(settings.home)
+        settings,
+        variables,
+        warn,
+        referred=lambda: _referred(settings),
+        mask=lambda: _forgotten_mask(settings.home),
+        person=_person_of(variables),
     )
+
+
+def _person_of(environment: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that says whose the sessions in a folder are, as rows store it; empty if nobody is known."""
+
+    @lru_cache(_MAX_FOLDERS)
+    def person(cwd: str) -> str:
+        from commonplace.projects import people  # only homes that share a memory ask
+
+        found = people.of_folder(cwd, environment)
+        return people.encode(found) if found is not None else ""
+
+    return person
 
 
 def open_memory(home: Home) -> MemoryStore:

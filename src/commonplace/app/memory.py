@@ -98,6 +98,20 @@ class Memory:
             kept = f"; {len(done.kept)} file(s) are kept beside the memory" if done.kept else ""
             self._store.home.warn(f"{done.notes} note(s) of an older memory were taken over from {done.path}{kept}.")
 
+    async def _refresh(self) -> None:
+        """Take in what other hosts published, if the memory is shared."""
+        if self._store.home.is_shared:
+            from commonplace.memory.sharing import shared_memory
+
+            await shared_memory.refresh(self._store.home)
+
+    async def _publish(self) -> None:
+        """Publish what a person did, if the memory is shared."""
+        if self._store.home.is_shared:
+            from commonplace.memory.sharing import shared_memory
+
+            await shared_memory.sync(self._store.home)
+
     async def _keep_sections(self) -> None:
         """Make anew what hooks of agents tell, if there are any: then the next session waits for nothing."""
         from commonplace.app import ready_sections
@@ -145,18 +159,21 @@ class Memory:
         """Return everything that the memory holds, the most useful first."""
         from commonplace.memory import listing
 
-        return [listing.listed_entry(each) for each in await self._store.known_entries()]
+        titles = await listing.known_titles(self._store)
+        return [listing.listed_entry(each, titles) for each in await self._store.known_entries()]
 
     async def read(self, path: str, *, first: int = 1, lines: int | None = None, project: str | None = None) -> Reading:
         """Return some lines of a memory file; lines of other projects are blank if one is named (raises BadInput)."""
         from commonplace.memory.recall import reader
 
+        await self._refresh()
         return await reader.read(self._store, path, first=first, lines=lines, project=project)
 
     async def why(self, text: str) -> Why:
         """Return what an entry rests on, in the words that taught it (raises BadInput)."""
         from commonplace.memory import why
 
+        await self._refresh()
         return await why.why(self._store, text)
 
     async def note(self, request: NoteRequest, folder: Path | None = None) -> Path:
@@ -176,6 +193,7 @@ class Memory:
                 is_done = True
         if not is_done:
             home.warn("The note counts from the next `commonplace memory run`.")
+            await self._publish()
         return path
 
     async def forget(self, text: str, *, dry_run: bool = False) -> Forgot:
@@ -192,7 +210,9 @@ class Memory:
         """Keep an entry from ageing, or no longer (raises BadInput)."""
         from commonplace.memory.edits import edits
 
-        return await edits.pin(self._store, text, pinned=pinned)
+        done = await edits.pin(self._store, text, pinned=pinned)
+        await self._publish()
+        return done
 
     async def review(self, project: str | None = None) -> builtins.list[Listed]:
         """Return what waits for a person's decision: candidates, then doubtful entries (raises BadInput)."""
@@ -214,6 +234,8 @@ class Memory:
         decided = await review.decide(self._store, ids, verdict)
         if rebuild:
             await self.rebuild()
+        else:
+            await self._publish()
         return decided
 
     async def reword(self, entry_id: str, text: str) -> Path:
@@ -223,7 +245,9 @@ class Memory:
         """
         from commonplace.memory.edits import review
 
-        return await review.reword(self._store, entry_id, text)
+        path = await review.reword(self._store, entry_id, text)
+        await self._publish()
+        return path
 
     async def read_turn(self, link: Link) -> builtins.list[TurnLine]:
         """Return the turn of a session that a source of an entry stands in, without secrets and forgotten words."""
@@ -250,19 +274,24 @@ class Memory:
         """Return how the memory changed, oldest first (raises BadInput)."""
         from commonplace.memory.edits import edits
 
+        await self._refresh()
         return await anyio.to_thread.run_sync(edits.changes, self._store.home.path, entry)
 
     async def reset(self) -> dict[str, int]:
         """Empty the memory: nothing is learned, modes and what was forgotten stay (raises WorkspaceError)."""
         from commonplace.memory.edits import edits
 
-        return await edits.reset(self._store)
+        done = await edits.reset(self._store)
+        await self._publish()
+        return done
 
     async def migrate(self, folder: Path) -> Migrated:
         """Take over a memory that another program, or an older version, left in a folder (raises BadInput)."""
         from commonplace.memory.edits import migration
 
-        return await migration.migrate(self._store, folder)
+        done = await migration.migrate(self._store, folder)
+        await self._publish()
+        return done
 
     async def prompt(
         self,
@@ -280,6 +309,7 @@ class Memory:
         """
         from commonplace.memory.recall import scoped_prompt
 
+        await self._refresh()
         return await scoped_prompt.prompt(
             self._store, folder=folder, scope=project, budget=budget, tools=tools, cites=cites, count=count
         )

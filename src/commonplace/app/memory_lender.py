@@ -48,6 +48,10 @@ class LazyMemoryLender:
             lent = self._open
             if lent.store.home.has_index():
                 await lent.store.home.database()
+                if lent.store.home.is_shared:
+                    from commonplace.memory.sharing import shared_memory  # most memories are of one home
+
+                    await shared_memory.refresh(lent.store.home)
             self._borrowed += 1
         try:
             yield lent

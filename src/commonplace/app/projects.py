@@ -34,7 +34,9 @@ class Projects:
 
         await self.list()
         section_cache.clear(str(self._home.path))
-        return await listing.merge(self._home, kept, other)
+        found = await listing.merge(self._home, kept, other)
+        await self._publish()
+        return found
 
     async def split(self, folder: Path) -> builtins.list[ListedProject]:
         """Make a folder a project of its own, with everything below it; return all projects (raises BadInput)."""
@@ -42,4 +44,12 @@ class Projects:
 
         await self.list()
         section_cache.clear(str(self._home.path))  # no session is told lessons of what its folder no longer belongs to
-        return await listing.split(self._home, folder)
+        found = await listing.split(self._home, folder)
+        await self._publish()
+        return found
+
+    async def _publish(self) -> None:
+        if self._home.is_shared:
+            from commonplace.memory.sharing import shared_memory
+
+            await shared_memory.sync(self._home)

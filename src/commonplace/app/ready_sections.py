@@ -73,7 +73,8 @@ async def keep_section(
     }
     if project is None and not home.is_degraded and home.path.is_dir():
         section_cache.write(str(home.path), folder, reader, home.environment, noted, section)
-        remote = await anyio.to_thread.run_sync(remote_of, folder) if is_folder else None
+        # Of a shared memory, each checkout may be somebody else's.
+        remote = await anyio.to_thread.run_sync(remote_of, folder) if is_folder and not home.is_shared else None
         if remote is not None and remote == scope:
             section_cache.write(str(home.path), remote, reader, home.environment, of_home, section)
     return section
@@ -94,6 +95,14 @@ def _name(scope: str | None, folder: str) -> str:
     return short_names([scope], folders)[scope]
 
 
+async def refresh_shared(home: Home) -> None:
+    """Take in what other hosts published, if the memory is shared."""
+    if home.is_shared:
+        from commonplace.memory.sharing import shared_memory  # most memories are of one home
+
+        await shared_memory.refresh(home)
+
+
 def is_used(home: Home) -> bool:
     """Say whether hooks of agents, or servers that agents started, asked for sections in a home."""
     return (home.path / section_cache.FOLDER).is_dir()
@@ -106,6 +115,7 @@ async def keep_sections(store: MemoryStore) -> None:
     something is known, wherever they will be cloned.
     """
     home = store.home
+    await refresh_shared(home)
     kept = [(folder, reader) for folder, reader in section_cache.folders(str(home.path)) if _is_there(folder)]
     readers = list(dict.fromkeys(reader for _, reader in kept if reader != SERVER)) or list(_READERS)
     known = [each.entry for each in await known_entries.known_entries(store)]
@@ -133,6 +143,7 @@ def prepare(environment: Mapping[str, str]) -> None:
     async def make() -> None:
         home = open_home(config.load(environment), lambda _: None, environment)
         try:
+            await refresh_shared(home)
             if (home.path / layout.FOLDER).is_dir():
                 await keep_sections(open_memory(home))
         finally:

@@ -67,6 +67,10 @@ class HomeEnvironment:
 
     async def remembered(self, cwd: Path) -> str:
         """Return the section about what is remembered in a folder."""
+        if self._memory and self._home.is_shared:
+            from commonplace.memory.sharing import shared_memory
+
+            await shared_memory.refresh(self._home)
         if not self._has_memory():
             return ""
         from commonplace.memory.recall import scoped_prompt
@@ -104,7 +108,7 @@ class HomeEnvironment:
         """Mark the thread; one that has no row yet is marked by the index, which reads the ledger."""
         from commonplace.state import outputs
 
-        root, now = self._home.key, self._home.now_s()
+        root, now = self._home.memory_key, self._home.now_s()
         try:
             database = await self._home.database()
             await database.write(lambda tx: outputs.pollute(tx, thread_id, root=root, now=now))

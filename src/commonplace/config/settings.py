@@ -159,6 +159,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             },
         ),
     ] = "sqlite"
+    memory_root: Annotated[
+        str | None,
+        Meta(
+            description="the name of a memory that homes on several hosts share; needs PostgreSQL",
+            extra={
+                "is_name": True,
+                "hint": "Use a-z, 0-9, dot, dash and underscore, such as acme.",
+            },
+        ),
+    ] = None
     model: Annotated[str | None, Meta(description="the agent's model, as `provider:model`")] = None
     effort: Annotated[
         str | None, Meta(description="how hard the model thinks: none, minimal, low, medium, high, xhigh, …")

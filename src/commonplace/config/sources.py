@@ -168,6 +168,12 @@ def _settings(collected: _CollectedSettings, **read: Any) -> Settings:
         parts[section][name] = value
     memory, compaction = MemorySettings(**parts["memory"]), CompactionSettings(**parts["compaction"])
     agents = AgentSettings(**parts["agents"])
+    if parts[""].get("memory_root") is not None and parts[""].get("database", "sqlite") == "sqlite":
+        root = parts[""]["memory_root"]
+        raise BadSetting(
+            f"memory_root is {root!r}, and the database is SQLite, which no other host can use.",
+            hint="Set database to a postgresql:// address, or leave memory_root out.",
+        )
     return Settings(**parts[""], memory=memory, compaction=compaction, agents=agents, **read)
 
 

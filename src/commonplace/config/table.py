@@ -39,6 +39,8 @@ OLDER_NAMES: Final = {
     "memory.no_memories_if_mcp_or_web_search": "memory.disable_on_external_context",
 }
 """Names that were given up, in Codex or here; they still work, and the person is told the new one."""
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_MAX_NAME: Final = 64
 _KINDS: Final = {str: "a text", int: "a number", bool: "true or false", tuple: "a list of texts"}
 
 
@@ -54,8 +56,10 @@ class Setting(msgspec.Struct, frozen=True):
     choices: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()
     """How a text must begin that is not the default."""
+    is_name: bool = False
+    """Whether a text must be a name of small letters, digits, dots, dashes and underscores."""
     hint: str = ""
-    """What to do about a text that begins otherwise."""
+    """What to do about a text that begins otherwise, or is no such name."""
 
     @property
     def variable(self) -> str:
@@ -77,6 +81,8 @@ class Setting(msgspec.Struct, frozen=True):
             wanted = _KINDS[self.kind]
             raise BadSetting(f"{self.key} in {place} must be {wanted}, not {value!r}.", hint="Correct that line.")
         if self.beginnings and value != self.default and not value.startswith(self.beginnings):
+            raise BadSetting(f"{self.key} in {place} is {value!r}.", hint=self.hint)
+        if self.is_name and not _is_name(value):
             raise BadSetting(f"{self.key} in {place} is {value!r}.", hint=self.hint)
         if self.choices and value not in self.choices:
             raise BadSetting(f"{self.key} in {place} is {value!r}.", hint=f"Use one of {', '.join(self.choices)}.")
@@ -100,6 +106,10 @@ class Setting(msgspec.Struct, frozen=True):
         if self.kind is bool:
             return str(value).lower()
         return ",".join(value) if self.kind is tuple else str(value)
+
+
+def _is_name(value: str) -> bool:
+    return 0 < len(value) <= _MAX_NAME and value[0] in _LETTERS and set(value) <= _LETTERS | set("._-")
 
 
 def _rows(values: msgspec.Struct, prefix: str = "") -> list[Setting]:

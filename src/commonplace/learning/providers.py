@@ -16,7 +16,7 @@ from commonplace.config import Settings
 from commonplace.errors import BadSetting
 from commonplace.learning.budget import Budget
 from commonplace.learning.consolidate.consolidator import MergeConsolidator
-from commonplace.learning.consolidate.phase2 import Consolidator
+from commonplace.learning.consolidate.protocols import Consolidator
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.learning.extract.session_reading import Extractor
 from commonplace.models.base import Model

@@ -19,9 +19,9 @@ from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import raw_memories
+from commonplace.memory.sharing import shared_memory
 from commonplace.memory.workspace import layout
 from commonplace.rollout import decisions
-from commonplace.state import jobs
 from commonplace.state.database import Row
 from commonplace.state.home import Home
 from commonplace.state.outputs import Output
@@ -39,6 +39,7 @@ def derive_entries(home: Path) -> list[Entry]:
     material = ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned)
     material.reviews = decisions.reviews(home)
     material.edits = entry_edits.read(root)
+    material.people = shared_memory.known_people(home)
     return entries_of(material)
 
 
@@ -58,7 +59,12 @@ class Relearner:
         """Make the memory's files anew, after any running consolidation; return the result."""
         database = await self._home.database()
         phase = phase2.ConsolidationPhase(
-            self._home.settings, database, MergeConsolidator(), jobs.this_process(), background=False
+            self._home.settings,
+            database,
+            MergeConsolidator(),
+            self._home.worker(),
+            background=False,
+            shared=shared_memory.of_home(self._home),
         )
         done = await run.consolidate_now(phase)
         for warning in done.warnings:

@@ -22,10 +22,11 @@ from commonplace.learning.extract import phase1
 from commonplace.learning.extract.phase1 import FailedExtraction, Progress
 from commonplace.learning.providers import LearningProviders
 from commonplace.memory.entries import GLOBAL
+from commonplace.memory.sharing import shared_memory
 from commonplace.projects import assignment
 from commonplace.projects.scope import short_names
 from commonplace.search import session_index
-from commonplace.state import entries, jobs, postings
+from commonplace.state import entries, postings
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION, ClaimRefusal, Worker
@@ -118,6 +119,7 @@ async def run_phases(
     shown: RunProgress | None = None,
 ) -> None:
     """Run the phases that were asked for, and put what they did into the report."""
+    await shared_memory.refresh(home)  # what was forgotten elsewhere is not learned here
     index = await home.index()
     await index.refresh(home.path)
     database = await home.database()
@@ -129,7 +131,7 @@ async def run_phases(
         home.settings,
         database,
         who.extractor,
-        jobs.this_process(),
+        home.worker(),
         background=background,
         current=request.current,
         limit=request.limit,
@@ -140,16 +142,22 @@ async def run_phases(
     shown = shown or RunProgress()
     if 1 in request.phases:
         await extract_all(first, report, shown.progress)
+    await shared_memory.sync(home)  # what others decided about projects counts
     await assignment.assign(home)
     if 2 in request.phases:
         second = phase2.ConsolidationPhase(
-            home.settings, database, who.consolidator, jobs.this_process(), background=background
+            home.settings,
+            database,
+            who.consolidator,
+            home.worker(),
+            background=background,
+            shared=shared_memory.of_home(home),
         )
         shown.tell("putting the memory together")
         done = await consolidate_now(second)
         report.consolidation = ConsolidationReport(done.status, done.added, done.changed, done.removed)
         report.warnings += [*done.warnings, *done.sizes]
-        report.projects = await database.read(lambda tx: _projects(tx, terms.home))
+        report.projects = await database.read(lambda tx: _projects(tx, home))
     await _index_sessions(home, report)
 
 
@@ -210,10 +218,10 @@ async def consolidate_now(phase: phase2.ConsolidationPhase) -> phase2.Consolidat
         await anyio.sleep(POLL_SECONDS)
 
 
-def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
+def _projects(tx: Transaction, home: Home) -> list[dict[str, Any]]:
     """Count what was learned for each project, the largest first."""
-    counts = entries.scopes(tx, home)
-    folders = {row["project"]: row["cwd"] for row in tx.query("threads.current", home=home)}
+    counts = entries.scopes(tx, home.memory_key)
+    folders = {row["project"]: row["cwd"] for row in tx.query("threads.current", home=home.key)}
     names = short_names(list(counts), folders)
     ordered = sorted(counts.items(), key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
     return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]

@@ -14,6 +14,7 @@ from typing import Final
 from commonplace.config import Settings
 from commonplace.models import agents
 from commonplace.projects import scope
+from commonplace.state import home_identity
 from commonplace.state.database import Row
 from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, ClaimTerms
 
@@ -39,7 +40,8 @@ def claim_terms(
     if since_s is not None:
         age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
     return ClaimTerms(
-        home=str(settings.home.resolve()),
+        home=home_identity.home_key(settings),
+        memory=home_identity.memory_key(settings),
         max_claims=max_claims,
         max_age_days=age,
         min_idle_s=idle if background else min(idle, _QUIET),

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from commonplace.config import Settings
 from commonplace.learning import providers
 from commonplace.memory import refusals
 from commonplace.protocol.ids import wire_time
@@ -69,10 +68,11 @@ async def status(home: Home) -> Status:
     """Count threads, work, results and cost, as of now."""
     await (await home.index()).refresh(home.path)
     now = home.now_s()
-    return await (await home.database()).read(lambda tx: _status(tx, home.settings, home.key, now))
+    return await (await home.database()).read(lambda tx: _status(tx, home, now))
 
 
-def _status(tx: Transaction, settings: Settings, home: str, now: int) -> Status:
+def _status(tx: Transaction, home: Home, now: int) -> Status:
+    settings = home.settings
     states: dict[str, int] = {}
     for row in tx.query("jobs.states"):
         states[row["status"]] = states.get(row["status"], 0) + row["n"]
@@ -92,8 +92,8 @@ def _status(tx: Transaction, settings: Settings, home: str, now: int) -> Status:
         if model != providers.EMBEDDED or today.requests:
             spent[kind] = Cost(model, today.requests, today.tokens, today.seconds, run, day)
     count = tx.query("outputs.count")[0]
-    modes = {row["memory_mode"]: row["n"] for row in tx.query("threads.modes", home=home)}
-    refused = refusals.count(tx, home)
+    modes = {row["memory_mode"]: row["n"] for row in tx.query("threads.modes", home=home.key)}
+    refused = refusals.count(tx, home.sources_key)
     return Status(modes, states, failed, count["outputs"], int(count["selected"]), refused, spent, held)
 
 

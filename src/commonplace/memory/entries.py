@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.projects.people import Person
 from commonplace.projects.scope import GLOBAL
 
 Kind = Literal["preference", "rule", "fix", "verify", "environment", "decision", "procedure", "failure"]
@@ -57,6 +58,8 @@ class Source(msgspec.Struct, frozen=True):
     updated_s: int = 0
     note: str | None = None
     """The note's file, below the workspace."""
+    person: Person | None = None
+    """Who said it, or in whose session it was seen, in a memory that several homes share."""
 
     @property
     def is_by_person(self) -> bool:
@@ -86,6 +89,11 @@ class Entry(msgspec.Struct):
     """Where it stands among entries of its standing, if somebody put it there."""
     odds: float = 0.0
     """How much likelier than others entries of its kind were kept when a person reviewed them, as log odds."""
+
+    @property
+    def people(self) -> frozenset[Person]:
+        """Whose words and sessions it rests on, as far as that is known."""
+        return frozenset(source.person for source in self.sources if source.person is not None)
 
     @property
     def is_told(self) -> bool:

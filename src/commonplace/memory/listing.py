@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from commonplace.errors import BadInput
-from commonplace.memory import evidence, similarity
+from commonplace.memory import audience, evidence, similarity
 from commonplace.memory.entries import KINDS, Entry, Kind
 from commonplace.memory.evidence import Link
 from commonplace.memory.store import KnownEntry, MemoryStore
@@ -43,6 +43,8 @@ class Listed(msgspec.Struct, kw_only=True):
     """It waits for another session or for a person, and agents are not told of it."""
     chain: list[Link] | UnsetType = UNSET
     """What it rests on, if that was asked for."""
+    people: list[str] | UnsetType = UNSET
+    """Who taught it, if the memory knows several people."""
     reason: str | UnsetType = UNSET
     """Why it is in doubt, if it waits for a review."""
 
@@ -54,8 +56,16 @@ class EntryPage(msgspec.Struct):
     next_cursor: str | None
 
 
-def listed_entry(known: KnownEntry) -> Listed:
-    """Return what a listing shows of an entry."""
+async def known_titles(store: MemoryStore) -> dict[str, str]:
+    """Return how the people are called whom a shared memory knows; nothing if it knows one or none."""
+    if not store.home.is_shared:
+        return {}
+    found = [*await store.known_entries(), *await store.candidates()]
+    return audience.titles(each.entry for each in found)
+
+
+def listed_entry(known: KnownEntry, titles: dict[str, str] | None = None) -> Listed:
+    """Return what a listing shows of an entry; `titles` are the names of the people whom the memory knows."""
     entry = known.entry
     named = dict.fromkeys(source.note or source.thread_id or "" for source in entry.sources)
     return Listed(
@@ -73,6 +83,7 @@ def listed_entry(known: KnownEntry) -> Listed:
         injected=known.injected,
         cited=known.cited,
         candidate=known.is_candidate,
+        people=audience.named(entry, titles) if titles else UNSET,
     )
 
 
@@ -111,7 +122,8 @@ async def page(
     ]
     more = str(chosen[limit][0]) if len(chosen) > limit else None
     shown = [each for _, each in chosen[:limit]]
-    entries = [listed_entry(each) for each in shown]
+    titles = await known_titles(store)
+    entries = [listed_entry(each, titles) for each in shown]
     if with_evidence:
         for entry, chain in zip(entries, await evidence.chains(store, [each.entry for each in shown]), strict=True):
             entry.chain = chain

@@ -15,15 +15,16 @@ from commonplace.memory import lessons
 from commonplace.memory.entries import Entry, Source
 from commonplace.memory.lessons import RefusedLesson
 from commonplace.memory.store import KnownEntry, MemoryStore
+from commonplace.state import outputs
 from commonplace.state.database import Row, Transaction
 
 _STORED: Final = '%"refused":[{%'
 """How the JSON of lessons looks that holds a refused line."""
 
 
-def count(tx: Transaction, home: str) -> int:
+def count(tx: Transaction, home: str | None) -> int:
     """Return how many lines are refused now, with those that are not repeated."""
-    return sum(len(_refused(row)) for row in tx.query("outputs.matching", home=home, pattern=_STORED))
+    return sum(len(_refused(row)) for row in outputs.matching(tx, home, _STORED))
 
 
 async def refused_lines(store: MemoryStore) -> list[tuple[KnownEntry, str]]:
@@ -33,8 +34,8 @@ async def refused_lines(store: MemoryStore) -> list[tuple[KnownEntry, str]]:
     """
     if not store.home.has_index():
         return []
-    key, database = store.home.key, await store.home.database()
-    rows = await database.read(lambda tx: tx.query("outputs.matching", home=key, pattern=_STORED))
+    key, database = store.home.sources_key, await store.home.database()
+    rows = await database.read(lambda tx: outputs.matching(tx, key, _STORED))
     found = [(_known(row, each), each.reason) for row in rows for each in _refused(row) if each.text]
     return list({known.entry.id: (known, reason) for known, reason in reversed(found)}.values())[::-1]
 

@@ -63,20 +63,20 @@ class MemoryStore:
         """Say whether rows hold what the files say."""
         if not self.home.has_index():
             return False
-        key = self.home.key
+        key = self.home.memory_key
         return await (await self.home.database()).read(lambda tx: rows.mirrored_fingerprint(tx, key)) is not None
 
     async def candidates(self) -> list[KnownEntry]:
         """Return what waits for another session or for a person, the likeliest first."""
         if not self.home.has_index():
             return []
-        key, database = self.home.key, await self.home.database()
+        key, database = self.home.memory_key, await self.home.database()
         return [_known(row) for row in await database.read(lambda tx: rows.everything(tx, key, candidates=True))]
 
     async def known_entries(self) -> list[KnownEntry]:
         """Return the entries, the most useful first; without candidates."""
         if self.home.has_index():
-            key = self.home.key
+            key = self.home.memory_key
             database = await self.home.database()
             stored = await database.read(
                 lambda tx: None if rows.mirrored_fingerprint(tx, key) is None else rows.everything(tx, key)
@@ -89,7 +89,7 @@ class MemoryStore:
         """Return counts and a few entries without reading all of them; None where no rows mirror the files."""
         if not await self.is_mirrored():
             return None
-        key = self.home.key
+        key = self.home.memory_key
 
         def body(tx: Transaction) -> MemorySummary:
             entries, candidates = rows.count(tx, key)

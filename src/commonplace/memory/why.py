@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import anyio.to_thread
 import msgspec
+from msgspec import UNSET
 
 from commonplace.errors import CommonplaceError
 from commonplace.memory import evidence
 from commonplace.memory.evidence import Link
-from commonplace.memory.listing import Listed, listed_entry, single_entry
+from commonplace.memory.listing import Listed, known_titles, listed_entry, single_entry
 from commonplace.memory.store import MemoryStore
 from commonplace.protocol.rollout import Line
 from commonplace.redact import redact
@@ -43,8 +44,11 @@ async def why(store: MemoryStore, text: str) -> Why:
     entries, candidates = await store.known_entries(), await store.candidates()
     chosen, others = single_entry(text, entries, candidates)
     (chain,) = await evidence.chains(store, [chosen.entry])
-    missing = await anyio.to_thread.run_sync(lambda: [place for place, link in enumerate(chain) if not _stands(link)])
-    return Why(listed_entry(chosen), chain, missing, [listed_entry(each) for each in others])
+    missing = await anyio.to_thread.run_sync(
+        lambda: [place for place, link in enumerate(chain) if link.host is UNSET and not _stands(link)]
+    )
+    titles = await known_titles(store)
+    return Why(listed_entry(chosen, titles), chain, missing, [listed_entry(each, titles) for each in others])
 
 
 def _stands(link: Link) -> bool:

@@ -42,13 +42,14 @@ async def assign(home: Home, found: Mapping[str, FolderEvidence] | None = None) 
         texts = {thread_id: msgspec.json.encode(each).decode() for thread_id, each in found.items()}
         await database.write(lambda tx: projects.put_evidence(tx, texts))
     settled = await settle(home)
-    rows = await database.read(lambda tx: projects.threads(tx, root))
+    rows = await database.read(lambda tx: projects.threads(tx, home.sources_key))
     decided = await anyio.to_thread.run_sync(read_decisions, home.path)
-    groups = await anyio.to_thread.run_sync(lambda: union.unite(_sessions(rows, settled), decided))
+    groups = await anyio.to_thread.run_sync(lambda: union.unite(_sessions(rows, settled, root), decided))
     why = {group.project: group.why for group in groups}
-    await database.write(lambda tx: projects.replace(tx, root, why, names.of_groups(groups)))
+    await database.write(lambda tx: projects.replace(tx, home.memory_key, why, names.of_groups(groups)))
     await settle(home)
-    rows = await database.read(lambda tx: projects.threads(tx, root))
+    await _settle_elsewhere(home, [row for row in rows if row["home"] != root])
+    rows = await database.read(lambda tx: projects.threads(tx, home.sources_key))
     return {row["thread_id"]: row["project"] for row in rows}
 
 
@@ -57,10 +58,39 @@ def read_decisions(home: Path) -> ProjectDecisions:
     return ProjectDecisions(tuple(decisions.project_merges(home)), tuple(decisions.project_splits(home)))
 
 
-def _sessions(rows: list[Row], settled: ProjectMap) -> list[SessionFolder]:
-    """Return the sessions of a home that ran in a folder, with their evidence."""
+async def _settle_elsewhere(home: Home, rows: list[Row]) -> None:
+    """Give the threads of other homes that share the memory the projects that were decided.
+
+    Their folders are not on this disk: what was not decided about stays as their own host settled it.
+    """
+    if not rows:
+        return
+    known = await names.read(home)
+    places = {(row["home"], row["cwd"], row["git_url"]): row["project"] for row in rows if row["cwd"]}
+    changes = [
+        {"home": place, "cwd": cwd, "git_url": url, "project": project}
+        for (place, cwd, url), before in places.items()
+        if (project := known.project(cwd, identity_of(url) or _noted(before))) not in (None, before)
+    ]
+    if changes:
+        await (await home.database()).write(lambda tx: tx.execute_many("threads.set_project", changes))
+
+
+def _noted(project: str) -> str:
+    """Return the identity that a host found for a folder of its own; empty if all it found is the folder."""
+    return "" if project.startswith("/") else project
+
+
+def _sessions(rows: list[Row], settled: ProjectMap, own: str) -> list[SessionFolder]:
+    """Return the sessions that ran in a folder, with their evidence; those of other homes as their hosts know them."""
     return [
-        SessionFolder(row["thread_id"], _evidence_of(row), settled.identity(row["cwd"], identity_of(row["git_url"])))
+        SessionFolder(
+            row["thread_id"],
+            _evidence_of(row),
+            settled.identity(row["cwd"], identity_of(row["git_url"]))
+            if row["home"] == own
+            else identity_of(row["git_url"]) or _noted(row["project"]),
+        )
         for row in rows
         if row["cwd"]
     ]

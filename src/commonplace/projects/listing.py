@@ -38,19 +38,18 @@ class ListedProject(msgspec.Struct, frozen=True):
 
 async def listed(home: Home) -> list[ListedProject]:
     """Return the projects of a home, those with most sessions first."""
-    root = home.key
-    return await (await home.database()).read(lambda tx: _listed(tx, root))
+    return await (await home.database()).read(lambda tx: _listed(tx, home))
 
 
-def _listed(tx: Transaction, root: str) -> list[ListedProject]:
+def _listed(tx: Transaction, home: Home) -> list[ListedProject]:
     folders: dict[str, set[str]] = defaultdict(set)
     sessions: dict[str, int] = defaultdict(int)
-    for row in tx.query("threads.current", home=root):
+    for row in tx.query("threads.current", home=home.key):
         if row["project"] and row["is_root"]:
             folders[row["project"]].add(row["cwd"])
             sessions[row["project"]] += 1
-    counts = entries.scopes(tx, root)
-    why = projects.reasons(tx, root)
+    counts = entries.scopes(tx, home.memory_key)
+    why = projects.reasons(tx, home.memory_key)
     scopes = sorted({*folders, *counts} - {GLOBAL}, key=lambda scope: (-sessions[scope], scope))
     names = short_names(scopes, {scope: min(found) for scope, found in folders.items()})
     return [

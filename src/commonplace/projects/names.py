@@ -34,7 +34,7 @@ class ProjectNames(msgspec.Struct, frozen=True):
 
 async def read(home: Home) -> ProjectNames:
     """Return the names of a home's projects."""
-    key = home.key
+    key = home.memory_key
     rows = await (await home.database()).read(lambda tx: projects.names(tx, key))
     return ProjectNames(
         {(row.name, row.noted): row.project for row in rows if _is_folder(row.name)},

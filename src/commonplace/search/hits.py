@@ -46,6 +46,8 @@ class Hit(msgspec.Struct, kw_only=True):
     entry_id: str | UnsetType | None = UNSET
     candidate: bool | UnsetType = UNSET
     """True of an entry that waits for another session or for a person; other hits do not say it."""
+    people: list[str] | UnsetType = UNSET
+    """Of an entry: who taught it, if the memory knows several people."""
     path: str | UnsetType | None = UNSET
     """Of a line: its file, below the memory folder."""
     line: int | UnsetType | None = UNSET

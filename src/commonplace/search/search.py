@@ -123,14 +123,16 @@ class Search:
         self._priors[collection] = name, prior
         return prior
 
-    async def threads(self, query: Query) -> set[str] | None:
-        """Return the threads that may be shown; None for all."""
+    async def threads(self, query: Query, *, shared: bool = False) -> set[str] | None:
+        """Return the threads that may be shown; None for all. `shared` means those of all homes that share a memory."""
         if query.scope is None and not query.learned:
             return None
         key = self._home.key
         database = await self._home.database()
         return await database.read(
-            lambda tx: postings.visible_threads(tx, key, project=query.scope, learned=query.learned)
+            lambda tx: postings.visible_threads(
+                tx, key, project=query.scope, learned=query.learned, shared=shared and self._home.is_shared
+            )
         )
 
     async def rows(self, threads: set[str]) -> dict[str, Row]:

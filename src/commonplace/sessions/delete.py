@@ -87,7 +87,7 @@ async def _agents_below(home: Home, thread_id: str) -> set[str]:
 def _sub_agents(home: Home, ledger: Ledger) -> list[str]:
     """Return the threads of a thread's sub-agents in our home."""
     chains = sidechains.find(ledger, wire_time(home.now()))
-    return [each.thread_id for each in chains if layout.is_under(str(Path(each.path).resolve()), home.key)]
+    return [each.thread_id for each in chains if layout.is_under(str(Path(each.path).resolve()), home.folder)]
 
 
 async def _remove(home: Home, thread_id: str, files: list[Path] | None, delete_files: DeleteFiles) -> list[Path]:
@@ -122,7 +122,7 @@ async def _forget_outputs(home: Home, thread_id: str) -> None:
     database = await home.database()
 
     def body(tx: Transaction) -> None:
-        outputs.delete_thread(tx, thread_id, root=home.key, now=home.now_s())
+        outputs.delete_thread(tx, thread_id, root=home.memory_key, now=home.now_s())
         spawn_edges.drop(tx, home.key, thread_id)
 
     await database.write(body)

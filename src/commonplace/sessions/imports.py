@@ -218,7 +218,7 @@ class Importer:
         listed = await index.stamps(home.path)
         known = await database.read(lambda tx: import_files.read(tx, home.key))
         citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
-        files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home.key))
+        files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home.folder))
         noted = await anyio.to_thread.run_sync(lambda: codex.count_files(outcome, files, listed, known, citing=citing))
         await database.write(lambda tx: _store(tx, home.key, noted, int(now.timestamp())))
         return outcome

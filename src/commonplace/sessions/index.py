@@ -14,7 +14,8 @@ from commonplace.errors import BadInput, StateError
 from commonplace.projects import assignment
 from commonplace.rollout import layout
 from commonplace.state.home import Home
-from commonplace.state.threads import ThreadIndex, ThreadRow
+from commonplace.state.thread_pages import ThreadRow
+from commonplace.state.threads import ThreadIndex
 
 T = TypeVar("T")
 _PAGE: Final = 100
@@ -51,7 +52,7 @@ async def own_threads(home: Home, folder: Path | None, limit: int) -> list[Threa
     index, cursor = await home.index(), None
     while True:
         page = await index.page(home.path, limit=_PAGE, cursor=cursor, cwd=cwd)
-        threads += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.key)]
+        threads += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.folder)]
         cursor = page.next_cursor
         if cursor is None or len(threads) >= limit:
             return threads[:limit]

@@ -24,7 +24,8 @@ from commonplace.sessions import index
 from commonplace.sessions.open_thread import OpenThread, open_head, open_thread, read_thread
 from commonplace.sessions.resolve import SessionFile, resolve
 from commonplace.state.home import Home
-from commonplace.state.threads import Progress, Refreshed, ThreadIndex, ThreadPage
+from commonplace.state.thread_pages import ThreadPage
+from commonplace.state.threads import Progress, Refreshed, ThreadIndex
 
 if TYPE_CHECKING:
     from commonplace.sessions.compact import CompactionReport, CompactionRequest

@@ -23,7 +23,7 @@ from commonplace.rollout.chain import Ledger, SkipLog, read_head
 from commonplace.rollout.fold import LedgerFold
 from commonplace.sessions.resolve import SessionFile
 from commonplace.state.home import Home
-from commonplace.state.threads import ThreadRow
+from commonplace.state.thread_pages import ThreadRow
 
 TurnOutcome = Literal["completed", "interrupted", "failed", "in_progress"]
 _UNNAMED: Final = "turn-{}"

@@ -30,8 +30,19 @@ Row = Mapping[str, Any]
 
 SQLITE_FILE: Final = "state.sqlite"
 """The embedded database of a home."""
-QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "entries", "usage", "postings", "projects", "agents")
-LATEST: Final = 11
+QUERY_FILES: Final = (
+    "threads",
+    "imports",
+    "jobs",
+    "outputs",
+    "entries",
+    "usage",
+    "postings",
+    "projects",
+    "agents",
+    "shared",
+)
+LATEST: Final = 12
 """The newest migration that this program knows."""
 
 _HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)

@@ -17,9 +17,11 @@ from commonplace.state.database import Row, Transaction
 from commonplace.state.thread_scan import FileRow, read_all
 
 
-def read(is_shunned: bool, files: list[FoundFile], old: list[Row | None], home: Path, complete: bool) -> list[FileRow]:
+def read(
+    is_shunned: bool, files: list[FoundFile], old: list[Row | None], home: Path, key: str, complete: bool
+) -> list[FileRow]:
     """Survey files; if `is_shunned`, read them whole, so that the survey tells whether external content counts."""
-    rows = read_all(files, old, str(home.resolve()), complete or is_shunned)
+    rows = read_all(files, old, key, complete or is_shunned)
     told = [row for row in rows if row.external_s is not None]
     times = decisions.enabled_since(home) if is_shunned and told else {}
     allowed = {key: moment.timestamp() for key, text in times.items() if (moment := parse_time(text))}
@@ -29,8 +31,8 @@ def read(is_shunned: bool, files: list[FoundFile], old: list[Row | None], home: 
     return rows
 
 
-def mark(tx: Transaction, rows: list[FileRow]) -> None:
-    """Stop using the threads whose files show external content."""
+def mark(tx: Transaction, rows: list[FileRow], memory: str | None) -> None:
+    """Stop using the threads whose files show external content; `memory` is what their home shares with others."""
     for row in rows:
         if row.external_s is not None:
-            outputs.pollute(tx, row.values["thread_id"], root=row.values["home"], now=row.external_s)
+            outputs.pollute(tx, row.values["thread_id"], root=memory or row.values["home"], now=row.external_s)

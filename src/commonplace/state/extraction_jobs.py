@@ -37,6 +37,7 @@ class ClaimTerms(msgspec.Struct, frozen=True):
     """What a start may claim."""
 
     home: str
+    """The home whose sessions may be claimed."""
     max_claims: int
     max_age_days: int | None = 30
     """None: sessions of any age."""
@@ -48,6 +49,8 @@ class ClaimTerms(msgspec.Struct, frozen=True):
     current: str | None = None
     """The thread whose session is running now; it is not claimed."""
     scan: int = SCAN_LIMIT
+    memory: str = ""
+    """The memory that they are for; empty: that of the home alone."""
     wanted: Callable[[Row], bool] = _any
     """Whether a thread may be claimed; settings exclude some."""
 

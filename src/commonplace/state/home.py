@@ -17,7 +17,9 @@ from anyio.abc import TaskGroup
 from commonplace.config import Settings
 from commonplace.errors import StateError
 from commonplace.rollout.recorder import RecorderOptions
+from commonplace.state import home_identity, jobs, shared_memory
 from commonplace.state.database import SQLITE_FILE, Database
+from commonplace.state.jobs import Worker
 from commonplace.state.threads import ReferredFiles, ThreadIndex
 
 Warn = Callable[[str], None]
@@ -35,6 +37,7 @@ class Home:
 
     `referred` names the sessions elsewhere that this home lists as its own; `mask` returns the function that removes
     forgotten words, or None if nothing was forgotten. Both are asked anew each time, because a person decides them.
+    `person` says whose the sessions in a folder are, as text; homes that share a memory ask it.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Home:
         *,
         referred: Callable[[], ReferredFiles],
         mask: Callable[[], Mask | None],
+        person: Callable[[str], str] | None = None,
     ) -> None:
         self.settings = settings
         self.environment = environment
@@ -54,6 +58,8 @@ class Home:
         self.is_degraded = False
         """The database is one in memory, because the real one cannot be used."""
         self._referred = referred
+        self._person = person
+        self._key: str | None = None
         self._database: Database | None = None
         self._opening: anyio.Lock | None = None
         self._works = 0
@@ -70,9 +76,40 @@ class Home:
         return self.settings.home
 
     @property
+    def folder(self) -> str:
+        """The resolved path of the home's folder."""
+        return home_identity.folder(self.path)
+
+    @property
     def key(self) -> str:
-        """The name under which rows of this home are stored: its resolved path."""
-        return str(self.path.resolve())
+        """The name under which rows of this home are stored: its path, or an id where its memory is shared."""
+        if self._key is None:
+            self._key = home_identity.home_key(self.settings)
+        return self._key
+
+    @property
+    def memory_key(self) -> str:
+        """The name under which rows of this home's memory are stored."""
+        return home_identity.memory_key(self.settings)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several homes have one memory, this one with them."""
+        return self.settings.memory_root is not None
+
+    @property
+    def sources_key(self) -> str | None:
+        """The home on whose sessions the memory rests; None: on those of every home that shares it."""
+        return None if self.is_shared else self.key
+
+    @property
+    def host(self) -> str:
+        """The name of this host."""
+        return home_identity.host_name(self.environment)
+
+    def worker(self) -> Worker:
+        """Return this process, as claims name it."""
+        return jobs.this_process(self.host)
 
     def now(self) -> datetime:
         """Return the time; tests and settings may replace the clock."""
@@ -135,7 +172,15 @@ class Home:
                 "PostgreSQL needs a driver that is not installed: run pip install 'commonplace[postgres]'."
             ) from error
 
-        return await PostgresDatabase.open(address)
+        database = await PostgresDatabase.open(address, self.settings.memory_root)
+        if self.is_shared and not database.read_only:
+            try:
+                host, folder, key = self.host, self.folder, self.key
+                await database.write(lambda tx: shared_memory.register(tx, key, host, folder))
+            except BaseException:
+                await database.close()
+                raise
+        return database
 
     async def degrade(self, reason: str) -> None:
         """Continue without the database: mirrored state is read from the files; counters and jobs are not available."""
@@ -153,7 +198,15 @@ class Home:
     async def index(self) -> ThreadIndex:
         """Return the thread index."""
         shuns = self.settings.memory.disable_on_external_context
-        return ThreadIndex(await self.database(), self._referred_by, self._mask_of, shuns_external=shuns)
+        return ThreadIndex(
+            await self.database(),
+            self._referred_by,
+            self._mask_of,
+            shuns_external=shuns,
+            keys=lambda listed: home_identity.home_key(self.settings, listed),
+            memory=self.memory_key if self.is_shared else None,
+            person=self._person if self.is_shared else None,
+        )
 
     def _is_own(self, home: Path) -> bool:
         return home.resolve() == self.path.resolve()

@@ -75,10 +75,10 @@ class Claim(msgspec.Struct, frozen=True):
         return {"kind": self.kind, "job_key": self.job_key, "ownership_token": self.token}
 
 
-def this_process() -> Worker:
-    """Return the identity of the process that asks."""
+def this_process(host: str | None = None) -> Worker:
+    """Return the identity of the process that asks; `host` names its host, if the system's name does not."""
     pid = os.getpid()
-    host = os.uname().nodename
+    host = host or os.uname().nodename
     return Worker(f"{host}:{pid}", host, pid, process_start(pid) or "")
 
 

@@ -36,7 +36,7 @@ def is_anything_due(tx: Transaction, terms: ClaimTerms, worker: Worker, *, has_m
     jobs.free_dead(tx, worker, now)
     if extraction_jobs.is_waiting(tx, terms, now=now):
         return True
-    row = jobs.get(tx, CONSOLIDATION, terms.home)
+    row = jobs.get(tx, CONSOLIDATION, terms.memory or terms.home)
     if row is None:
         return has_memory
     return not (jobs.is_running(row, now) or jobs.backs_off(row, now) or consolidation_jobs.cools_down(row, now))

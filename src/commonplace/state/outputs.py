@@ -63,6 +63,11 @@ def put(tx: Transaction, thread_id: str, watermark: int, output: Output, *, now:
     return changed > 0
 
 
+def keep_person(tx: Transaction, thread_id: str, home: str) -> None:
+    """Keep with an extraction whose session it was, as the home that listed it knows."""
+    tx.execute("outputs.set_person", thread_id=thread_id, home=home)
+
+
 def replace(tx: Transaction, thread_id: str, output: Output, *, now: int) -> None:
     """Replace the texts of an extraction by others of the same session, or by an empty one."""
     row = get(tx, thread_id)
@@ -84,11 +89,26 @@ def of_row(row: Row) -> Output:
     return Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"], row["lessons"])
 
 
-def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int) -> list[Row]:
+def _of_threads(rows: list[Row]) -> list[Row]:
+    """Return one row for each thread, the first."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        found.setdefault(row["thread_id"], row)
+    return list(found.values())
+
+
+def matching(tx: Transaction, home: str | None, pattern: str) -> list[Row]:
+    """Return the lessons of extractions that hold a text, the newest first."""
+    chosen, values = projects.of_home(home)
+    return _of_threads(tx.query("outputs.matching", chosen, pattern=pattern, **values))
+
+
+def select(tx: Transaction, home: str | None, *, limit: int, max_unused_days: int) -> list[Row]:
     """Return the extractions to consolidate, in the order of their thread ids; `is_filed` marks the first of the
-    ranking, whose texts become files.
+    ranking, whose texts become files. Without a home, those of all homes that share this memory are meant.
     """
-    rows = tx.query("outputs.select", home=home)
+    chosen, values = projects.of_home(home)
+    rows = _of_threads(tx.query("outputs.select", chosen, **values))
     cutoff = max((row["fresh_at"] for row in rows), default=0) - max(0, max_unused_days) * DAY
     ranked = sorted(rows, key=lambda row: not (row["is_pinned"] or row["fresh_at"] >= cutoff))
     found = [{**row, "is_filed": place < limit} for place, row in enumerate(ranked)]

@@ -1,6 +1,7 @@
 """The shared database: PostgreSQL 14 or later, through a few connections that are opened when needed.
 
-Everything is in the schema `commonplace`, so that a database can hold other things. A transaction that collides with
+Everything is in the schema `commonplace`, so that a database can hold other things. Each memory root has a schema of
+its own (`commonplace_acme`), so that no query of one memory can meet a row of another. A transaction that collides with
 another (deadlock, serialisation failure), or that loses its connection before the commit, is run again; an advisory
 lock makes claims one at a time, so that limits hold across hosts.
 
@@ -10,6 +11,7 @@ error comes at once and names the reason.
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 import time
@@ -21,7 +23,7 @@ from typing import Any, Final, LiteralString, cast
 import anyio
 import anyio.to_thread
 import psycopg
-from psycopg import IsolationLevel
+from psycopg import IsolationLevel, sql
 from psycopg import errors as pg
 from psycopg.rows import dict_row
 
@@ -29,6 +31,8 @@ from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
 from commonplace.state.database import LATEST, Row, T, Transaction, statements, upgrade
 
 SCHEMA: Final = "commonplace"
+_MAX_NAME: Final = 63
+"""The server cuts longer names."""
 _TRIES: Final = 20
 """How often a transaction that collides is run again."""
 _CONNECTIONS: Final = 4
@@ -59,8 +63,9 @@ def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _PostgresTransaction:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, schema: str) -> None:
         self._connection = connection
+        self._schema = schema
 
     def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
         return list(self._connection.execute(cast("Any", rendered(name, filters)), _storable(values)).fetchall())
@@ -73,27 +78,28 @@ class _PostgresTransaction:
             cursor.executemany(cast("Any", rendered(name)), [_storable(row) for row in rows])
 
     def serialise(self, name: str, /) -> None:
-        key = zlib.crc32(f"{SCHEMA}.{name}".encode())
+        key = zlib.crc32(f"{self._schema}.{name}".encode())
         self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (key,))
 
 
 class PostgresDatabase:
-    """A database on a server."""
+    """The tables of one memory, or of all homes that share none, on a server: a schema of their own."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, schema: str) -> None:
+        self.schema = schema
         self.read_only = False
         self._address = address
         self._idle: list[Connection] = []
         self._limiter = anyio.CapacityLimiter(_CONNECTIONS)
 
     @classmethod
-    async def open(cls, address: str) -> PostgresDatabase:
-        """Connect, and bring the schema up to date.
+    async def open(cls, address: str, memory_root: str | None = None) -> PostgresDatabase:
+        """Connect, and bring the schema up to date; each memory root has a schema of its own.
 
         Raises:
             StateError: the server cannot be reached, or does not let us in.
         """
-        database = cls(address)
+        database = cls(address, schema_of(memory_root))
         await anyio.to_thread.run_sync(database._open)
         return database
 
@@ -111,15 +117,16 @@ class PostgresDatabase:
         connection = Connection.connect(
             self._address, autocommit=True, row_factory=dict_row, connect_timeout=5, application_name="commonplace"
         )
-        connection.execute("SET search_path TO commonplace")
+        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.schema)))
         for name, seconds in (("lock_timeout", _LOCK_SECONDS), ("idle_in_transaction_session_timeout", _IDLE_SECONDS)):
             connection.execute("SELECT set_config(%s, %s, false)", (name, f"{seconds * 1000:.0f}ms"))
         return connection
 
     def _migrate(self, connection: Connection) -> None:
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (zlib.crc32(b"commonplace.migrations"),))
-        if _first(connection, "SELECT to_regclass('commonplace.schema_version')") is None:
-            connection.execute("CREATE SCHEMA IF NOT EXISTS commonplace")
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (zlib.crc32(f"{self.schema}.migrations".encode()),))
+        if _first(connection, "SELECT to_regclass('schema_version')") is None:
+            if _first(connection, "SELECT to_regnamespace(%s)", f'"{self.schema}"') is None:
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
             connection.execute("CREATE TABLE schema_version (version BIGINT NOT NULL)")
         version = _first(connection, "SELECT max(version) FROM schema_version") or 0
         if version > LATEST:
@@ -168,7 +175,7 @@ class PostgresDatabase:
             connection.read_only = looking
             connection.isolation_level = IsolationLevel.REPEATABLE_READ if looking else None
             with connection.transaction():
-                result = body(_PostgresTransaction(connection))
+                result = body(_PostgresTransaction(connection, self.schema))
                 may_be_committed = True
         except psycopg.OperationalError as error:
             if connection.broken and not may_be_committed:
@@ -187,7 +194,7 @@ class PostgresDatabase:
         connection = self._idle.pop() if self._idle else self._connect()
         try:
             connection.read_only, connection.isolation_level = None, None
-            connection.execute("VACUUM outputs, entries, threads, entry_usage")
+            connection.execute("VACUUM outputs, entries, threads, entry_usage, shared_contents")
         except psycopg.Error as error:
             raise self._unusable(error) from error
         finally:
@@ -213,7 +220,16 @@ class PostgresDatabase:
         )
 
 
-def _first(connection: Connection, query: LiteralString) -> Any:
+def schema_of(memory_root: str | None) -> str:
+    """Return the schema of a memory root; a long name is cut and told apart by a hash."""
+    if memory_root is None:
+        return SCHEMA
+    name = f"{SCHEMA}_{memory_root}"
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 17]}_{digest}"
+
+
+def _first(connection: Connection, query: LiteralString, *values: str) -> Any:
     """Return the first value of the first row."""
-    row = connection.execute(query).fetchone()
+    row = connection.execute(query, values or None).fetchone()
     return next(iter(row.values())) if row else None

@@ -180,10 +180,16 @@ def removed_threads(tx: Transaction, root: str) -> list[str]:
     return [row["document"] for row in tx.query("indexed.gone", root=root)]
 
 
-def visible_threads(tx: Transaction, root: str, *, project: str | None = None, learned: bool = False) -> set[str]:
-    """Return the threads that a search may show: those of one project, or only those that memory may use."""
+def visible_threads(
+    tx: Transaction, root: str, *, project: str | None = None, learned: bool = False, shared: bool = False
+) -> set[str]:
+    """Return the threads that a search may show: those of one project, or only those that memory may use.
+
+    `shared` means the threads of every home that shares the memory.
+    """
     filters = [name for name, wanted in (("project", project is not None), ("learned", learned)) if wanted]
-    values = {"root": root} | ({"project": project} if project is not None else {})
+    filters.append("shared" if shared else "own")
+    values = ({} if shared else {"root": root}) | ({"project": project} if project is not None else {})
     return {row["thread_id"] for row in tx.query("indexed.chosen", *filters, **values)}
 
 

@@ -20,6 +20,11 @@ class ProjectName(msgspec.Struct, frozen=True):
     noted: str = ""
 
 
+def of_home(home: str | None) -> tuple[str, dict[str, str]]:
+    """Return the filter, and its values, for the threads of a home; None: of all homes that share this memory."""
+    return ("shared", {}) if home is None else ("own", {"home": home})
+
+
 def put_evidence(tx: Transaction, evidence: Mapping[str, str]) -> None:
     """Keep what sessions tell about the projects of their folders: JSON by thread id."""
     tx.execute_many("evidence.put", [{"thread_id": key, "evidence": text} for key, text in evidence.items()])
@@ -55,6 +60,9 @@ def reasons(tx: Transaction, home: str) -> dict[str, list[str]]:
     }
 
 
-def threads(tx: Transaction, home: str) -> list[Row]:
-    """Return the folder of each thread, what it noted of its repository, and its evidence if there is any."""
-    return tx.query("threads.folders", home=home)
+def threads(tx: Transaction, home: str | None) -> list[Row]:
+    """Return the folder of each thread, what it noted of its repository, and its evidence if there is any; without a
+    home, of the threads of all homes that share this memory.
+    """
+    chosen, values = of_home(home)
+    return tx.query("threads.folders", chosen, **values)

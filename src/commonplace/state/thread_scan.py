@@ -29,6 +29,8 @@ class FileRow(msgspec.Struct):
     blobs: set[str]
     external_s: int | None = None
     """When the session last received external content, in the part that was read now (epoch seconds)."""
+    person: str | None = None
+    """Whose session it is, as JSON."""
 
 
 def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[FileRow]:

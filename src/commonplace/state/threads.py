@@ -7,22 +7,21 @@ its row, and reads only what changed: for a file that grew, only what was added.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import AmbiguousThread, BadInput
-from commonplace.protocol.ids import is_uuid, parse_time
+from commonplace.errors import AmbiguousThread
+from commonplace.protocol.ids import is_uuid
 from commonplace.rollout import decisions, layout, thread_names
 from commonplace.rollout.layout import FoundFile
-from commonplace.state import external_threads, import_files
+from commonplace.state import external_threads, home_identity, import_files
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.import_files import ImportedFile
+from commonplace.state.thread_pages import ThreadPage, ThreadRow, listed_row, parse_cursor
 from commonplace.state.thread_scan import FileRow
-from commonplace.state.thread_titles import title_of_preview
 
 _BATCH: Final = 500
 """How many rows are written in one transaction."""
@@ -34,36 +33,11 @@ Progress = Callable[[int, int], None]
 """A callback that gets the number of files that are done, and the number of all."""
 
 
-class ThreadRow(msgspec.Struct, kw_only=True, frozen=True):
-    """What a listing shows of one thread (the JSON of `sessions list`)."""
-
-    thread_id: str
-    path: str
-    cwd: str
-    project: str
-    title: str
-    preview: str
-    source: str
-    created_at: str
-    updated_at: str
-    archived: bool
-    memory_mode: str
-    turns: int | None
-    tokens: int | None
-
-
 def ambiguous(text: str, matches: list[str]) -> AmbiguousThread:
     """Return the error for a text that names several threads."""
     count = len(matches) if len(matches) < _SHOWN_MATCHES else "many"
     shown = ", ".join(matches[:5])
     return AmbiguousThread(f"{text!r} matches {count} threads: {shown}.", hint="Give more of the id.", matches=matches)
-
-
-class ThreadPage(msgspec.Struct, frozen=True):
-    """A stretch of a listing and where the next one begins."""
-
-    threads: list[ThreadRow]
-    next_cursor: str | None
 
 
 class ReferredFiles(msgspec.Struct, frozen=True):
@@ -86,6 +60,10 @@ class Refreshed(msgspec.Struct, frozen=True):
     """Files that were new or had changed."""
 
 
+LeftOut = Callable[[Row], str | None]
+"""Return why a row is left out of a listing; None if it is not."""
+
+
 class ThreadIndex:
     """The thread table of one database, for any number of homes."""
 
@@ -96,13 +74,22 @@ class ThreadIndex:
         mask: Callable[[Path], Mask | None] = lambda _: None,
         *,
         shuns_external: bool = False,
+        keys: Callable[[Path], str] = home_identity.folder,
+        memory: str | None = None,
+        person: Callable[[str], str] | None = None,
     ) -> None:
         self._database = database
+        self._key = keys
+        """The name of the rows of a home."""
+        self._memory = memory
+        """The memory that homes share, if they do."""
+        self._person = person
+        """Says whose the sessions in a folder are, where that counts."""
         self._referred = referred
         """What a home lists besides its own files."""
         self._mask = mask
         """What takes words out of the texts that a home's listing shows."""
-        self._read = partial(external_threads.read, shuns_external)
+        self._is_shunned = shuns_external
 
     async def refresh(
         self,
@@ -116,7 +103,7 @@ class ThreadIndex:
 
         `rebuild` forgets what was known; `complete` reads large files whole instead of looking at both ends.
         """
-        root, referred = str(home.resolve()), self._referred(home)
+        root, referred = self._key(home), self._referred(home)
         mask = await anyio.to_thread.run_sync(self._mask, home)
         if rebuild:
             await self._database.write(lambda tx: tx.execute("threads.drop_home", home=root))
@@ -127,9 +114,9 @@ class ThreadIndex:
         for start in range(0, len(stale), _BATCH):
             batch = stale[start : start + _BATCH]
             old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, root, file.name) for file in batch])
-            rows = await anyio.to_thread.run_sync(self._read, batch, old, home, complete)
+            rows = await anyio.to_thread.run_sync(self._survey, batch, old, home, complete)
             rows = _masked(rows, mask)
-            await self._database.write(lambda tx, rows=rows: _put(tx, rows, referred))
+            await self._database.write(lambda tx, rows=rows: self._put(tx, rows, _left_out(home, referred)))
             if progress is not None:
                 progress(start + len(batch), len(stale))
         called = await anyio.to_thread.run_sync(thread_names.read, home)
@@ -143,12 +130,12 @@ class ThreadIndex:
 
     async def stamps(self, home: Path) -> dict[str, tuple[int, int]]:
         """Return size and time of every file that is listed, as it was when it was looked at."""
-        rows = await self._database.read(lambda tx: tx.query("threads.stamps", home=str(home.resolve())))
+        rows = await self._database.read(lambda tx: tx.query("threads.stamps", home=self._key(home)))
         return {row["path"]: (row["size"], row["mtime_ns"]) for row in rows}
 
     async def differences(self, home: Path) -> tuple[int, int, int]:
         """Return how many files changed and how many are gone since the last refresh, and how many there are."""
-        known, _ = await self._database.read(lambda tx: _stamps(tx, str(home.resolve())))
+        known, _ = await self._database.read(lambda tx: _stamps(tx, self._key(home)))
         found = await anyio.to_thread.run_sync(_walk, home, self._referred(home))
         stale = sum(_is_stale(file, known.get(file.name), complete=False) for file in found)
         return stale, len(known.keys() - {file.name for file in found}), len(found)
@@ -170,16 +157,16 @@ class ThreadIndex:
         Raises:
             BadInput: the cursor is not one that an earlier page gave.
         """
-        values: dict[str, Any] = {"home": str(home.resolve()), "limit": limit + 1, "archived": int(archived)}
+        values: dict[str, Any] = {"home": self._key(home), "limit": limit + 1, "archived": int(archived)}
         narrowed = {"source": source or None, "cwd": cwd, "since": since_s}
         values |= {name: value for name, value in narrowed.items() if value is not None}
         chosen = [name for name in narrowed if name in values] + ([] if source else ["root"])
         if cursor is not None:
-            values["before"], values["before_id"] = _parse_cursor(cursor)
+            values["before"], values["before_id"] = parse_cursor(cursor)
             chosen.append("after")
         query = "threads.page_oldest" if reverse else "threads.page"
         rows = await self._database.read(lambda tx: tx.query(query, *chosen, **values))
-        threads, more = [_listed(row) for row in rows[:limit]], len(rows) > limit
+        threads, more = [listed_row(row) for row in rows[:limit]], len(rows) > limit
         return ThreadPage(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
 
     async def find(self, home: Path, text: str) -> Path | None:
@@ -188,7 +175,7 @@ class ThreadIndex:
         Raises:
             AmbiguousThread: several threads match.
         """
-        found = await self._database.read(lambda tx: _matches(tx, str(home.resolve()), text))
+        found = await self._database.read(lambda tx: _matches(tx, self._key(home), text))
         rows = list({row["thread_id"]: row for row in reversed(found)}.values())[::-1]  # a copied file counts once
         if len(rows) > 1:
             raise ambiguous(text, [str(row["thread_id"]) for row in rows])
@@ -196,7 +183,7 @@ class ThreadIndex:
 
     async def touch(self, home: Path, path: Path) -> None:
         """Bring one file's row up to date, after it was written or moved."""
-        root, resolved = str(home.resolve()), path.resolve()
+        root, resolved = self._key(home), path.resolve()
         old = await self._database.read(lambda tx: _row_of(tx, root, str(resolved)))
         if not resolved.exists():
             await self._database.write(lambda tx: _drop(tx, root, str(resolved)))
@@ -204,7 +191,7 @@ class ThreadIndex:
         status = resolved.stat()
         archived = resolved.parent.name == layout.ARCHIVED
         file = FoundFile(str(resolved), status.st_size, status.st_mtime_ns, archived)
-        rows = await anyio.to_thread.run_sync(self._read, [file], [old], home, False)
+        rows = await anyio.to_thread.run_sync(self._survey, [file], [old], home, False)
         rows = _masked(rows, await anyio.to_thread.run_sync(self._mask, home))
         called = await anyio.to_thread.run_sync(thread_names.read, home)
         for fresh in rows:
@@ -212,20 +199,20 @@ class ThreadIndex:
         decided = await anyio.to_thread.run_sync(decisions.modes, home)
 
         def body(tx: Transaction) -> None:
-            _put(tx, rows)
+            self._put(tx, rows)
             _decide(tx, {key: mode for row in rows if (mode := decided.get(key := row.values["thread_id"]))})
 
         await self._database.write(body)
 
     async def row(self, home: Path, path: Path) -> ThreadRow | None:
         """Return what a home lists of a file; None if it does not list it."""
-        root, name = str(home.resolve()), str(path.resolve())
+        root, name = self._key(home), str(path.resolve())
         row = await self._database.read(lambda tx: _row_of(tx, root, name))
-        return None if row is None else _listed(row)
+        return None if row is None else listed_row(row)
 
     async def release(self, home: Path, path: Path, reason: str) -> None:
         """Remove a file from a home's listing permanently, though the file still exists."""
-        root, name = str(home.resolve()), str(path.resolve())
+        root, name = self._key(home), str(path.resolve())
 
         def body(tx: Transaction) -> None:
             row = _row_of(tx, root, name)
@@ -237,7 +224,7 @@ class ThreadIndex:
 
     async def mask_texts(self, home: Path) -> int:
         """Mask forgotten words in every row of a home's listing, as for new files; return how many rows changed."""
-        root, mask = str(home.resolve()), await anyio.to_thread.run_sync(self._mask, home)
+        root, mask = self._key(home), await anyio.to_thread.run_sync(self._mask, home)
         if mask is None:
             return 0
         known = await self._database.read(lambda tx: tx.query("threads.texts", home=root))
@@ -263,9 +250,29 @@ class ThreadIndex:
         )
         return sorted({str(row["thread_id"]) for row in rows})
 
-    async def referenced_blobs(self) -> set[str]:
-        """Return every blob that an indexed file refers to."""
-        rows = await self._database.read(lambda tx: tx.query("blobs.referenced"))
+    def _survey(self, files: list[FoundFile], old: list[Row | None], home: Path, complete: bool) -> list[FileRow]:
+        """Return the rows of files, each with whose session it is."""
+        rows = external_threads.read(self._is_shunned, files, old, home, self._key(home), complete)
+        if self._person is not None:
+            for row in rows:
+                row.person = self._person(row.values["cwd"])
+        return rows
+
+    def _put(self, tx: Transaction, rows: list[FileRow], why_not: LeftOut = lambda _: None) -> None:
+        rows = [row for row in rows if not _is_left_out(tx, row, why_not)]
+        tx.execute_many("threads.put", [row.values for row in rows])
+        places = [{"home": row.values["home"], "path": row.values["path"]} for row in rows]
+        tx.execute_many("threads.restore_learned_of", places)
+        whose = [{**place, "person": row.person} for place, row in zip(places, rows, strict=True) if row.person]
+        tx.execute_many("threads.set_person", whose)
+        external_threads.mark(tx, rows, self._memory)
+        refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
+        tx.execute_many("blobs.put", refs)
+
+    async def referenced_blobs(self, home: Path | None = None) -> set[str]:
+        """Return every blob that an indexed file, or one of a home, refers to."""
+        values = {} if home is None else {"home": self._key(home)}
+        rows = await self._database.read(lambda tx: tx.query("blobs.referenced", *values, **values))
         return {str(row["sha256"]) for row in rows}
 
 
@@ -309,23 +316,16 @@ def _clean(text: str | None, mask: Mask | None) -> str | None:
     return mask(text) if text and mask is not None else text
 
 
-def _put(tx: Transaction, rows: list[FileRow], referred: ReferredFiles | None = None) -> None:
-    if referred is not None:
-        rows = [row for row in rows if not _is_left_out(tx, row, referred)]
-    tx.execute_many("threads.put", [row.values for row in rows])
-    places = [{"home": row.values["home"], "path": row.values["path"]} for row in rows]
-    tx.execute_many("threads.restore_learned_of", places)
-    external_threads.mark(tx, rows)
-    refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
-    tx.execute_many("blobs.put", refs)
+def _left_out(home: Path, referred: ReferredFiles | None) -> LeftOut:
+    """Return the function that says why a row of a file that a home refers to is not wanted."""
+    place = home_identity.folder(home)
+    return lambda row: None if referred is None or layout.is_under(row["path"], place) else referred.why_not(row)
 
 
-def _is_left_out(tx: Transaction, row: FileRow, referred: ReferredFiles) -> bool:
+def _is_left_out(tx: Transaction, row: FileRow, why_not: LeftOut) -> bool:
     """Note a file that is referred to but not wanted, so that nobody looks at it again until it changes."""
     values = row.values
-    if layout.is_under(values["path"], values["home"]):
-        return False
-    reason = referred.why_not(values)
+    reason = why_not(values)
     if reason is not None:
         left_out = ImportedFile(values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
         import_files.note(tx, values["home"], [left_out])
@@ -368,28 +368,3 @@ def _matches(tx: Transaction, home: str, text: str) -> list[Row]:
     if lowered and all(char in "0123456789abcdef-" for char in lowered):
         return tx.query("threads.by_prefix", home=home, low=lowered, high=lowered + "g")
     return []
-
-
-def _listed(row: Row) -> ThreadRow:
-    return ThreadRow(
-        thread_id=row["thread_id"],
-        path=row["path"],
-        cwd=row["cwd"],
-        project=row["project"],
-        title=row["name"] or row["title"] or title_of_preview(row["preview"]),
-        preview=row["preview"],
-        source=row["source"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        archived=bool(row["is_archived"]),
-        memory_mode=row["memory_mode"],
-        turns=row["turns"],
-        tokens=row["tokens"],
-    )
-
-
-def _parse_cursor(cursor: str) -> tuple[str, str]:
-    moment, bar, thread_id = cursor.partition("|")
-    if not bar or parse_time(moment) is None or not thread_id:
-        raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
-    return moment, thread_id

@@ -74,6 +74,8 @@ def fingerprint(home: Path, material: ConsolidationInput) -> str:
     sizes += [material.memory.max_unused_days, material.memory.review]
     digest.update(msgspec.json.encode([*sizes, sorted(material.reviews.items())]))
     with contextlib.suppress(FileNotFoundError):
-        for line in decisions.forgotten(home):
+        for line in sorted(decisions.forgotten(home), key=lambda each: each.time):
             digest.update(msgspec.json.encode(line))
+    if material.people:
+        digest.update(msgspec.json.encode(sorted(material.people.items())))
     return digest.hexdigest()

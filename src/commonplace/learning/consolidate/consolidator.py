@@ -28,7 +28,7 @@ from commonplace.learning.consolidate.entry_edits import EditedEntries
 from commonplace.learning.consolidate.handbook import BlockTitle, SessionFacts
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput, lessons_of
 from commonplace.learning.consolidate.skills import LearnedSkill
-from commonplace.memory import similarity
+from commonplace.memory import audience, similarity
 from commonplace.memory.entries import SECTION_OF, Entry
 from commonplace.memory.files import existing_handbook as kept
 from commonplace.memory.files import lesson_parser, validation
@@ -145,7 +145,8 @@ def _write(
     found = _skills(material, edited)
     titles = {scope: BlockTitle(each.title, each.keywords) for scope, each in edited.titles.items()}
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
-    digest, unlisted = summary.write(entries, sessions, budget=min(material.memory.summary_bytes, share))
+    common = audience.common(entries)  # agents put this file into anybody's prompt
+    digest, unlisted = summary.write(common, sessions, budget=min(material.memory.summary_bytes, share))
     rest = SizeBudget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
     chosen = handbook.within_lines(entries, material.memory.lines_per_project)
     text, shown = _fit(chosen, sessions, found, rest, titles)
@@ -180,7 +181,7 @@ def _add(
         wishes, topics = [each for each in new if each.is_global], summary.topics(new, known, budget=most)
         digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=most)
     else:
-        digest, _ = summary.write([*old, *new], known, budget=most)
+        digest, _ = summary.write(audience.common([*old, *new]), known, budget=most)
     put(place, clean(digest))
     by_key = {one.bullet.key: one.entry for one in resting}
     by_key |= {(each.scope, SECTION_OF[each.kind], each.text): each for each in new}

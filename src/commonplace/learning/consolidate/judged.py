@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
@@ -14,10 +13,10 @@ from commonplace.learning.lasting.features import PersonHabits
 from commonplace.learning.lasting.judge import LastingJudge, alone, is_outright, judge, outright
 from commonplace.memory.entries import CANDIDATE
 from commonplace.memory.lessons import JudgeInput, SessionLesson, WritingSample
+from commonplace.projects.people import Person, home_name
 
 FEW: Final = 6
 """A person of fewer sessions is new: how they write and what they repeat is not known yet."""
-_HOME: Final = re.compile(r"(?:/Users/|/home/|[A-Za-z]:[/\\\\]Users[/\\\\])([^/\\\\]+)")
 
 
 class TaughtSession(NamedTuple):
@@ -28,17 +27,13 @@ class TaughtSession(NamedTuple):
     lessons: list[SessionLesson]
     sentences: tuple[WritingSample, ...]
     runs: ProjectRuns | None = None
+    known: Person | None = None
+    """Whose session it is, where that was kept."""
 
     @property
     def person(self) -> str:
-        """Whose session it is: sessions of a team are told apart by their home folders."""
-        return person_of(self.cwd)
-
-
-def person_of(cwd: str) -> str:
-    """Return the name of the home folder that a session ran in; empty if it ran in none."""
-    found = _HOME.match(cwd)
-    return found[1] if found else ""
+        """What tells whose session it is: sessions of which nobody is known are told apart by their home folders."""
+        return self.known.key if self.known is not None else home_name(self.cwd)
 
 
 def judged(

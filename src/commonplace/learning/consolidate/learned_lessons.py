@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.injection import is_injection
 from commonplace.memory.lessons import SessionLesson, session_lessons
+from commonplace.projects.people import Person
 from commonplace.redact import redact
 from commonplace.rollout.decisions import Review
 
@@ -64,6 +65,8 @@ class ConsolidationInput(msgspec.Struct):
     """What a model changed in entries before."""
     memory: MemorySettings = MemorySettings()
     """The settings of the memory: how large its files may be."""
+    people: Mapping[str, Person] = {}
+    """Whose each session (by its thread) and each note (by its path) is, in a memory that several homes share."""
 
     @property
     def dropped(self) -> set[str]:
@@ -89,8 +92,8 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     ]
     noted = [_lesson(note) for note in material.notes if note.action != "forget" and _holds(note, material.forgotten)]
     usable = [lesson for lesson in noted if lesson.words and not validation.is_unfit(lesson.text)]
-    merged = merge.merge(_unchanged(learned + usable, material.notes))
-    merged.entries = [each for entry in merged.entries if (each := _habit(entry)) is not None]
+    merged = merge.merge(_unchanged(learned + usable, material.notes), people=material.people)
+    merged.entries = [each for entry in merged.entries if (each := habit(entry)) is not None]
     dropped = material.dropped - {entry.id for entry in merged.entries if entry.is_by_hand}
     merged.dropped = [entry for entry in merged.entries if entry.id in dropped]
     merged.entries = [entry for entry in merged.entries if entry.id not in dropped]
@@ -114,15 +117,25 @@ def _is_request(lesson: SessionLesson) -> bool:
     return lesson.judged is not None and lesson.judged.sample.is_request
 
 
-def _habit(entry: Entry) -> Entry | None:
+def habit(entry: Entry) -> Entry | None:
     """Return an entry; what is likely of the moment only if it was asked for in several sessions, as a candidate."""
     if entry.confidence >= CANDIDATE or entry.is_by_hand:
         return entry
-    if entry.support < _HABIT:
+    sessions = _sessions_of_one(entry)
+    if sessions < _HABIT:
         return None
-    return msgspec.structs.replace(
-        entry, text=f"asked for in {entry.support} sessions: {entry.text}", confidence=CANDIDATE
-    )
+    return msgspec.structs.replace(entry, text=f"asked for in {sessions} sessions: {entry.text}", confidence=CANDIDATE)
+
+
+def _sessions_of_one(entry: Entry) -> int:
+    """Return in how many sessions one person taught it; where nobody is known, in how many there were."""
+    if not entry.people:
+        return entry.support
+    taught: dict[str, set[str]] = {}
+    for source in entry.sources:
+        if source.person is not None:
+            taught.setdefault(source.person.key, set()).add(source.note or source.thread_id or "")
+    return max(len(sessions) for sessions in taught.values())
 
 
 def _odds(reviews: Iterable[Review]) -> dict[str, float]:
@@ -142,7 +155,8 @@ def _sessions(material: ConsolidationInput) -> Iterator[TaughtSession]:
         own = session_lessons(session, project=project, thread_id=each.thread_id, updated_s=each.updated_s)
         if runs is not None:  # lessons about commands are chosen anew from all sessions
             own = [lesson for lesson in own if not lesson.role]
-        yield TaughtSession(each.thread_id, each.cwd, own, session.sentences, runs)
+        known = material.people.get(each.thread_id)
+        yield TaughtSession(each.thread_id, each.cwd, own, session.sentences, runs, known)
 
 
 def _is_somebodys(lesson: SessionLesson) -> bool:

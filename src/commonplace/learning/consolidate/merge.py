@@ -10,16 +10,18 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from commonplace.learning.consolidate import command_similarity
 from commonplace.memory import sameness, similarity
+from commonplace.memory.audience import CROWD
 from commonplace.memory.entries import CANDIDATE, GLOBAL, LISTED, TOLD, Entry, Source, entry_id, normal
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.sameness import ComparedSentence, Relation
+from commonplace.projects.people import Person
 
 _ANYWHERE: Final = "*"
 _QUOTED: Final = re.compile(r"[\"“„«][^\"“”„«»]{2,}+[\"”“»]")
@@ -62,12 +64,21 @@ class MergedLessons(msgspec.Struct):
     """What a person dropped when they reviewed it."""
 
 
-def merge(lessons: Iterable[SessionLesson], is_global: dict[str, str] | None = None) -> MergedLessons:
-    """Return the entries that lessons make; `is_global` decides the scope of entries that a person decided about."""
-    clusters = _Clusters()
+def merge(
+    lessons: Iterable[SessionLesson],
+    is_global: dict[str, str] | None = None,
+    people: Mapping[str, Person] | None = None,
+) -> MergedLessons:
+    """Return the entries that lessons make; `is_global` decides the scope of entries that a person decided about.
+
+    `people` says whose each session and each note is, if several people share the memory.
+    """
+    clusters, whose = _Clusters(), people or {}
     for lesson in sorted(lessons, key=lambda each: each.order):
         clusters.add(lesson)
-    found = {cluster.number: _entry(cluster, is_global or {}) for cluster in clusters.all}
+    if whose:
+        clusters.split_crowds(whose)
+    found = {cluster.number: _entry(cluster, is_global or {}, whose) for cluster in clusters.all}
     _replace(clusters, found)
     live = [cluster for cluster in clusters.all if cluster.replaced_by is None]
     replaced = [
@@ -101,12 +112,36 @@ class _Clusters:
         same.lessons.append(lesson)
         if words not in same.wordings:
             same.wordings.append(words)
+        self._list(same, lesson, words)
+
+    def _list(self, cluster: Cluster, lesson: SessionLesson, words: ComparedSentence) -> None:
+        """Let a cluster be found by the words of a lesson."""
         places = [lesson.project, _ANYWHERE] if is_personal(lesson) else [lesson.project]
         for word in words.handles:
             for place in places:
                 listed = self._by_word[(place, word)]
-                if same.number not in listed[-1:]:
-                    listed.append(same.number)
+                if cluster.number not in listed[-1:]:
+                    listed.append(cluster.number)
+
+    def split_crowds(self, people: Mapping[str, Person]) -> None:
+        """Make what many people said in one project a cluster of its own, where it was said in others, too."""
+        for cluster in list(self.all):
+            crowds = [
+                place
+                for place in sorted(cluster.projects() if cluster.is_said else ())
+                if len(speakers((each for each in cluster.lessons if each.project == place), people)) >= CROWD
+            ]
+            for place in crowds if len(cluster.projects()) > 1 else ():
+                inside = [each for each in cluster.lessons if each.project == place]
+                rest = [each for each in cluster.lessons if each.project != place]
+                if rest:
+                    cluster.lessons, cluster.wordings = rest, _wordings(rest)
+                    self._append(Cluster(len(self.all), inside, _wordings(inside), cluster.is_said))
+
+    def _append(self, cluster: Cluster) -> None:
+        self.all.append(cluster)
+        for lesson in cluster.lessons:
+            self._list(cluster, lesson, sameness.read(lesson.compared))
 
     def near(self, lesson: SessionLesson, words: ComparedSentence, least: int = 1) -> list[Cluster]:
         """Return the clusters that share the most words with a lesson, the nearest first.
@@ -128,6 +163,21 @@ class _Clusters:
         return [self.all[number] for number, _ in ranked]
 
 
+def _wordings(lessons: Iterable[SessionLesson]) -> list[ComparedSentence]:
+    """Return what lessons are compared by, each once."""
+    found: list[ComparedSentence] = []
+    for lesson in lessons:
+        words = sameness.read(lesson.compared)
+        if words not in found:
+            found.append(words)
+    return found
+
+
+def speakers(lessons: Iterable[SessionLesson], people: Mapping[str, Person]) -> set[str]:
+    """Return whose the sessions and notes of lessons are, as far as that is known."""
+    return {people[lesson.thread_id].key for lesson in lessons if lesson.thread_id in people}
+
+
 def _is_same(cluster: Cluster, lesson: SessionLesson, words: ComparedSentence) -> bool:
     """Say whether a lesson teaches what a cluster does: by the words that were said, or by the commands that ran."""
     if lesson.lead:
@@ -135,7 +185,7 @@ def _is_same(cluster: Cluster, lesson: SessionLesson, words: ComparedSentence) -
     return any(command_similarity.is_same(known, lesson) for known in cluster.lessons[-3:])
 
 
-def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
+def _entry(cluster: Cluster, decided: dict[str, str], people: Mapping[str, Person]) -> Entry:
     first, last = cluster.lessons[0], cluster.last
     told = _telling(cluster)
     name = entry_id(first.project, first.kind, first.words)
@@ -143,7 +193,12 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
     sources = [source for lesson in cluster.lessons for source in lesson.sources] or [
         Source(lesson.words, _how(lesson), lesson.thread_id, updated_s=lesson.updated_s) for lesson in cluster.lessons
     ]
-    scope = decided.get(name) or _scope(cluster)
+    if people:
+        sources = [
+            msgspec.structs.replace(each, person=people.get(each.note or each.thread_id or "")) for each in sources
+        ]
+    is_rule = cluster.is_said and len(speakers(cluster.lessons, people)) >= CROWD and len(cluster.projects()) == 1
+    scope = decided.get(name) or (last.project if is_rule else _scope(cluster))
     confidence = max(lesson.confidence for lesson in cluster.lessons)
     is_again = cluster.is_said and len(threads) > 1 and not _is_copied(cluster)
     if is_again and confidence >= CANDIDATE:
@@ -151,7 +206,7 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
     return Entry(
         name,
         scope,
-        told.kind,
+        "rule" if is_rule and told.kind == "preference" else told.kind,
         told.entry_text,
         len(threads),
         sources,
@@ -214,6 +269,13 @@ def is_for_everything(lesson: SessionLesson) -> bool:
     return bool(similarity.pattern("about_answers").search(lower))
 
 
+def _are_wishes_of_others(older: Entry, newer: Entry) -> bool:
+    """Say whether two wishes are of different people: nobody's wish takes the place of another's."""
+    if older.kind != "preference" and not older.is_global:
+        return False
+    return bool(older.people) and bool(newer.people) and older.people.isdisjoint(newer.people)
+
+
 def _replace(clusters: _Clusters, entries: dict[int, Entry]) -> None:
     """Mark what no longer holds: of two clusters in one scope that say otherwise, the one that was learned first."""
     for newer in clusters.all:
@@ -223,6 +285,8 @@ def _replace(clusters: _Clusters, entries: dict[int, Entry]) -> None:
             if older is newer or older.last.order >= newer.last.order or older.replaced_by is not None:
                 continue
             if entries[older.number].scope != entries[newer.number].scope:
+                continue
+            if _are_wishes_of_others(entries[older.number], entries[newer.number]):
                 continue
             before, now = sameness.read(older.last.compared), sameness.read(newer.last.compared)
             if sameness.compare(before, now) is Relation.REPLACES:

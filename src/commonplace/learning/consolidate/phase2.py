@@ -19,62 +19,34 @@ import secrets
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
+from commonplace.errors import CommonplaceError, StateError, WorkspaceChanged
 from commonplace.learning.consolidate import consolidation_input, entry_rows, provenance
 from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
+from commonplace.learning.consolidate.protocols import Consolidator, CuratingConsolidator, invalid
 from commonplace.memory.edits import history, manual_edits, removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import extensions, raw_memories, validation
+from commonplace.memory.sharing.inventory import CommonState
+from commonplace.memory.sharing.shared_memory import Publication, SharedMemory
 from commonplace.memory.workspace import baseline, difference, layout, staging
 from commonplace.protocol.ids import wire_time
-from commonplace.state import consolidation_jobs, entries, jobs, outputs
+from commonplace.state import consolidation_jobs, entries, home_identity, jobs, outputs
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.jobs import Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
 
 _ATTEMPTS: Final = 5
 """How often a consolidation begins again because a person changed the workspace meanwhile."""
-_SHOWN: Final = 8
-"""How many problems a failure names."""
 _LOST: Final = "Another process has taken over; this one stopped and changed nothing."
-
-Check = Callable[[list[Entry]], list[str]]
-"""Returns what is wrong with the staged workspace and the entries that it is said to hold."""
-
-
-class Consolidator(Protocol):
-    """Makes a memory of what sessions taught, in a staged workspace."""
-
-    name: str
-
-    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
-        """Write the memory's files; return what they hold."""
-        ...
-
-
-@runtime_checkable
-class CuratingConsolidator(Protocol):
-    """A consolidator that also lets a model improve the memory."""
-
-    async def curate(
-        self, material: ConsolidationInput, memory: ConsolidatedMemory, check: Check
-    ) -> ConsolidatedMemory:
-        """Improve the memory's files; return what they hold.
-
-        Raises:
-            BudgetSpent: nothing more may be spent; the files are not to be used.
-            CommonplaceError: it failed; the files are not to be used.
-        """
-        ...
 
 
 class ConsolidationPhase(msgspec.Struct):
@@ -85,6 +57,8 @@ class ConsolidationPhase(msgspec.Struct):
     consolidator: Consolidator
     worker: Worker
     background: bool = False
+    shared: SharedMemory | None = None
+    """The memory that this home shares with others, if it does."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     """What lies between two heartbeats."""
 
@@ -106,6 +80,8 @@ class _FinishedPhase(msgspec.Struct):
     fingerprint: str
     consolidated: ConsolidatedMemory | None = None
     """None if rows mirror it already."""
+    publication: Publication | None = None
+    """What other homes get, if the memory is shared."""
 
 
 class _ClaimLost(Exception):
@@ -114,8 +90,8 @@ class _ClaimLost(Exception):
 
 async def run(phase: ConsolidationPhase) -> ConsolidationResult:
     """Consolidate if anything changed; say why not otherwise."""
-    home = str(phase.settings.home.resolve())
-    claim = await phase.database.write(lambda tx: _claim(tx, phase, home))
+    key = home_identity.memory_key(phase.settings)
+    claim = await phase.database.write(lambda tx: _claim(tx, phase, key))
     if isinstance(claim, ClaimRefusal):
         return ConsolidationResult(f"skipped_{claim.value}")
     done = ConsolidationResult("lost", warnings=[_LOST])
@@ -125,7 +101,7 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
             with anyio.CancelScope() as work:
                 heart.start_soon(_beat, phase, claim, work)
                 try:
-                    done = await _hold(phase, claim, home)
+                    done = await _hold(phase, claim, key)
                 except _ClaimLost:
                     pass
                 except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
@@ -151,10 +127,10 @@ async def _failed(phase: ConsolidationPhase, claim: Claim, error: Exception) -> 
     return ConsolidationResult("failed", warnings=[f"The memory was not changed: {reason}"])
 
 
-def _claim(tx: Transaction, phase: ConsolidationPhase, home: str) -> Claim | ClaimRefusal:
+def _claim(tx: Transaction, phase: ConsolidationPhase, key: str) -> Claim | ClaimRefusal:
     return consolidation_jobs.claim(
         tx,
-        home,
+        key,
         phase.worker,
         secrets.token_hex(16),
         now=_now(phase),
@@ -184,14 +160,16 @@ async def _is_ours(phase: ConsolidationPhase, claim: Claim) -> bool:
     return await phase.database.write(lambda tx: jobs.heartbeat(tx, claim, lease=lease, now=now))
 
 
-async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> ConsolidationResult:
+async def _hold(phase: ConsolidationPhase, claim: Claim, key: str) -> ConsolidationResult:
     """Do the work of a claim, again from the start if a person changed the workspace meanwhile."""
     for attempt in range(_ATTEMPTS):
-        rows = await phase.database.read(lambda tx: _select(tx, phase, home))
+        if phase.shared is not None:
+            await phase.shared.sync()
+        rows = await phase.database.read(lambda tx: _select(tx, phase))
         forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
         mirror = await phase.database.read(
-            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, home), entries.omitted_entries(tx, home))
+            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, key), entries.omitted_entries(tx, key))
         )
         try:
             done = await _work(phase, claim, rows, mirror)
@@ -204,10 +182,10 @@ async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> Consolida
     raise AssertionError  # the last attempt returns or raises
 
 
-def _select(tx: Transaction, phase: ConsolidationPhase, home: str) -> list[Row]:
+def _select(tx: Transaction, phase: ConsolidationPhase) -> list[Row]:
     return outputs.select(
         tx,
-        home,
+        None if phase.shared is not None else home_identity.home_key(phase.settings),
         limit=phase.settings.memory.max_raw_memories,
         max_unused_days=phase.settings.memory.max_unused_days,
     )
@@ -247,7 +225,7 @@ class _Job(msgspec.Struct):
 
 async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _FinishedPhase:
     """Bring the workspace up to date with the rows."""
-    job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirror)
+    job = await anyio.to_thread.run_sync(_prepare_alone, phase, claim, rows, mirror)
     if isinstance(job, _FinishedPhase):
         return job
     changes: list[history.EntryChange] = []
@@ -271,6 +249,8 @@ async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror
             await anyio.to_thread.run_sync(staging.discard, job.root)
         raise
     done = _FinishedPhase(_result(changes, consolidated), job.fingerprint, consolidated)
+    if phase.shared is not None:
+        done.publication = await anyio.to_thread.run_sync(phase.shared.publication, job.material.people)
     if failure is not None:
         done.result.warnings.append(
             f"{phase.consolidator.name} did not go over the memory: {_reason(failure)} What it did was dropped; the "
@@ -284,13 +264,21 @@ def _prepare_again(
 ) -> _Job:
     """Stage the workspace anew, for the merge alone."""
     staging.discard(failed.root)
-    job = _prepare(phase, claim, rows, mirror)
+    job = _prepare_alone(phase, claim, rows, mirror)
     assert isinstance(job, _Job)
     job.maker = MergeConsolidator()
     job.made = provenance.message(
         provenance.PLAIN, job.fingerprint, is_kept=job.material.is_kept, instead_of=phase.consolidator.name
     )
     return job
+
+
+def _prepare_alone(
+    phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory
+) -> _Job | _FinishedPhase:
+    """Stage a workspace while no other process of this home takes files in."""
+    with phase.shared.guard() if phase.shared is not None else contextlib.nullcontext():
+        return _prepare(phase, claim, rows, mirror)
 
 
 def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _Job | _FinishedPhase:
@@ -306,6 +294,7 @@ def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _
     removal.workspace(root, Forgotten.load(home))
     material = consolidation_input.from_rows(home, root, rows, phase.settings.memory)
     material.accepted, material.hidden = root, mirror.hidden
+    material.people = phase.shared.people(rows) if phase.shared is not None else {}
     material.is_kept = provenance.is_others(root, mirror.fingerprint)
     if not provenance.is_ours(root):  # whoever wrote it did not know what we read
         material.settled = set()
@@ -341,15 +330,6 @@ def _written(job: _Job) -> ConsolidatedMemory:
     return job.maker.consolidate(job.material)
 
 
-def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
-    """Return the error of a consolidator whose memory cannot be used."""
-    return MemoryInvalid(
-        f"{name} wrote a memory that cannot be used: {' '.join(wrong[:_SHOWN])}",
-        hint="The memory is as it was.",
-        problems=wrong,
-    )
-
-
 def _finish(phase: ConsolidationPhase, job: _Job, consolidated: ConsolidatedMemory) -> list[history.EntryChange]:
     """Put the staged workspace in the place of the old one, and tell how the memory changed."""
     if job.is_current:  # a run was cut short after its state took its place: only history and rows are missing
@@ -379,15 +359,20 @@ async def _record(
 ) -> None:
     watermark = max([claim.watermark, *(row["source_updated_at"] for row in rows)])
     selected = [(row["thread_id"], row["source_updated_at"]) for row in rows]
-    now, home = _now(phase), claim.job_key
+    now, key = _now(phase), claim.job_key
 
-    def body(tx: Transaction) -> None:
+    def body(tx: Transaction) -> CommonState | None:
         for thread_id, left in cleaned.items():
             outputs.replace(tx, thread_id, left, now=now)
         if consolidation_jobs.succeed(tx, claim, watermark, selected, now=now) and done.consolidated is not None:
-            entry_rows.write(tx, home, done.consolidated, done.fingerprint)
+            entry_rows.write(tx, key, done.consolidated, done.fingerprint)
+            if phase.shared is not None and done.publication is not None:
+                return phase.shared.publish(tx, done.publication)
+        return None
 
-    await phase.database.write(body)
+    state = await phase.database.write(body)
+    if phase.shared is not None and state is not None:
+        await anyio.to_thread.run_sync(phase.shared.keep, state)
 
 
 def _now(phase: ConsolidationPhase) -> int:

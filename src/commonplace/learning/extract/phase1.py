@@ -36,7 +36,7 @@ from commonplace.learning.extract.session_reading import Extractor, SessionReadi
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import output_shape
-from commonplace.state import extraction_jobs, jobs, projects
+from commonplace.state import extraction_jobs, jobs, outputs, projects
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
@@ -305,7 +305,7 @@ async def _beat(phase: ExtractionPhase, claims: list[Claim], results: _Results) 
 async def _store(
     phase: ExtractionPhase, batch: list[ExtractionClaim], results: _Results, done: ExtractionResult
 ) -> None:
-    now, root = _now(phase), select.claim_terms(phase.settings, background=False, max_claims=0).home
+    now, terms = _now(phase), select.claim_terms(phase.settings, background=False, max_claims=0)
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)  # it may have grown meanwhile
 
     def body(tx: Transaction) -> ExtractionResult:
@@ -321,9 +321,11 @@ async def _store(
                 output = removal.output(found.output, forgotten)
                 is_half = output.lessons is None and not (output.raw_memory and output.rollout_summary)
                 if output.is_empty or is_half:
-                    is_stored = extraction_jobs.succeed_without_output(tx, claim, root=root, now=now)
+                    is_stored = extraction_jobs.succeed_without_output(tx, claim, root=terms.memory, now=now)
                 else:
-                    is_stored = extraction_jobs.succeed(tx, claim, output, root=root, now=now)
+                    is_stored = extraction_jobs.succeed(tx, claim, output, root=terms.memory, now=now)
+                    if is_stored and terms.memory != terms.home:
+                        outputs.keep_person(tx, claim.job_key, terms.home)
                 if is_stored:
                     projects.put_evidence(tx, {claim.job_key: msgspec.json.encode(found.evidence).decode()})
                 stored.extracted += is_stored and output.has_text and not is_half

@@ -26,7 +26,7 @@ from commonplace.protocol.ids import wire_time
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 from commonplace.state import entries as rows
-from commonplace.state import outputs, postings
+from commonplace.state import outputs, postings, shared_memory
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 
@@ -146,7 +146,7 @@ async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str
         lambda: decisions.append(store.home.path, "pin", moment, entry_id=chosen.entry.id, is_pinned=pinned)
     )
     kept = {source.thread_id for each in found if each.entry.pinned for source in each.entry.sources}
-    root = store.home.key
+    root = store.home.memory_key
 
     def body(tx: Transaction) -> None:
         rows.pin(tx, root, chosen.entry.id, pinned=pinned)
@@ -186,7 +186,9 @@ async def reset(store: MemoryStore) -> dict[str, int]:
 
         def body(tx: Transaction) -> None:
             outputs.clear(tx)
-            rows.clear(tx, key)
+            rows.clear(tx, store.home.memory_key)
+            if store.home.is_shared:
+                shared_memory.clear(tx, store.home.memory_key)
             postings.clear(tx, key, "memory")
 
         await (await store.home.database()).write(body)

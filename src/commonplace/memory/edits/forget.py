@@ -34,8 +34,9 @@ from commonplace.memory.workspace import baseline, layout, staging
 from commonplace.projects import assignment
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
-from commonplace.state import outputs, postings, usage
+from commonplace.state import outputs, postings, shared_memory, usage
 from commonplace.state.database import Row, Transaction
+from commonplace.state.home import Home
 from commonplace.state.outputs import Output
 
 _QUOTED: Final = re.compile(r'"([^"]{3,})"')
@@ -114,8 +115,8 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
     status = await relearning.rebuild()
     after = {each.entry.id for each in await _everything(store)}
     removed = sorted({*plan.before, *plan.meant} - after)
-    await anyio.to_thread.run_sync(_rewrite_history, store.home.path)
-    await database.write(lambda tx: _forget_rows(tx, store.home.key, removed))
+    await anyio.to_thread.run_sync(rewrite_history, store.home.path)
+    await database.write(lambda tx: _forget_rows(tx, store.home, removed))
     await (await store.home.index()).mask_texts(store.home.path)
     await edits.scrub(store.home)
     if status not in _DONE:
@@ -130,11 +131,14 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
     )
 
 
-def _forget_rows(tx: Transaction, root: str, removed: list[str]) -> None:
-    """Delete the counters and the index documents of forgotten entries; the next search indexes the rest again."""
+def _forget_rows(tx: Transaction, home: Home, removed: list[str]) -> None:
+    """Delete the counters and the index documents of forgotten entries, also those that other homes have of a shared
+    memory; the next search indexes the rest again.
+    """
     for key in removed:
         usage.forget_entry(tx, key)
-    postings.clear(tx, root, "memory")
+    for key in shared_memory.homes(tx) if home.is_shared else [home.key]:
+        postings.clear(tx, key, "memory")
 
 
 def _adopt(store: MemoryStore) -> None:
@@ -339,7 +343,7 @@ def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: lis
     with rehearsal.copied_home(store) as copy:
         removal.workspace(copy / layout.FOLDER, forgotten)
         held = relearning.rehearse(copy, rows, mirrored, forgotten)
-        _rewrite_history(copy, forgotten)
+        rewrite_history(copy, forgotten)
         new = _stamps(copy)
     after = {entry.id for entry in held}
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
@@ -351,7 +355,7 @@ def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: lis
     )
 
 
-def _rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:
+def rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:
     """Remove forgotten texts from the history; a text that a later note brought back stays."""
     known = forgotten or Forgotten.load(home)
 

@@ -32,11 +32,13 @@ class RehearsalRows(msgspec.Struct):
 
 async def stored_rows(store: MemoryStore) -> RehearsalRows:
     """Return the rows that the next consolidation would take."""
-    root, memory = store.home.key, store.home.settings.memory
+    home, memory = store.home, store.home.settings.memory
 
     def body(tx: Transaction) -> RehearsalRows:
-        rows = outputs.select(tx, root, limit=memory.max_raw_memories, max_unused_days=memory.max_unused_days)
-        return RehearsalRows(rows, mirror.mirrored_fingerprint(tx, root))
+        rows = outputs.select(
+            tx, home.sources_key, limit=memory.max_raw_memories, max_unused_days=memory.max_unused_days
+        )
+        return RehearsalRows(rows, mirror.mirrored_fingerprint(tx, home.memory_key))
 
     return await (await store.home.database()).read(body)
 

@@ -22,7 +22,7 @@ from commonplace.errors import BadInput
 from commonplace.memory import evidence, refusals
 from commonplace.memory.edits import edits
 from commonplace.memory.entries import Entry
-from commonplace.memory.listing import Listed, listed_entry
+from commonplace.memory.listing import Listed, known_titles, listed_entry
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.projects import lookup
 from commonplace.protocol.ids import wire_time
@@ -66,11 +66,12 @@ async def waiting(store: MemoryStore, *, project: str | None = None) -> list[Lis
         else reason(each.entry, asks_first=asks_first and each.is_candidate)
         for each in found
     ]
-    return [_waiting(each, chain, why) for each, chain, why in zip(found, chains, reasons, strict=True)]
+    titles = await known_titles(store)
+    return [_waiting(each, titles, chain, why) for each, chain, why in zip(found, chains, reasons, strict=True)]
 
 
-def _waiting(known: KnownEntry, chain: list[evidence.Link], why: str) -> Listed:
-    listed = listed_entry(known)
+def _waiting(known: KnownEntry, titles: dict[str, str], chain: list[evidence.Link], why: str) -> Listed:
+    listed = listed_entry(known, titles)
     listed.chain, listed.reason = chain, why
     return listed
 

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 from msgspec import UNSET
 
-from commonplace.memory import search_documents
+from commonplace.memory import audience, search_documents
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.evidence import Link
 from commonplace.memory.recall import reader, usage_counts
@@ -48,6 +48,7 @@ class Finder:
         self._home = store.home
         self._search = Search(store.home)
         self._known: dict[str, KnownEntry] = {}
+        self._titles: dict[str, str] = {}
 
     async def __call__(self, query: str, *, limit: int = LIMIT, project: str | None = None) -> list[Hit]:
         """Return what answers a question best, of memory and sessions, in all projects or one (raises BadInput)."""
@@ -62,6 +63,7 @@ class Finder:
         if memory:
             known = [*await self._store.known_entries(), *await self._store.candidates()]
             self._known = {each.entry.id: each for each in known}
+            self._titles = audience.titles(each.entry for each in known)
             await _refresh(self._store, known)
         if sessions:
             await self._search.refresh_sessions(progress)
@@ -147,7 +149,7 @@ class Finder:
         hidden = set[str]() if candidates else {key for key, each in self._known.items() if each.is_candidate}
         mask = None
         if scopes is not None:
-            threads = await self._search.threads(query) or set[str]()
+            threads = await self._search.threads(query, shared=True) or set[str]()
             mask = documents_where(
                 opened.index, lambda each: each.place not in hidden and self._is_shown(each, scopes, threads)
             )
@@ -166,7 +168,7 @@ class Finder:
             document = index.document(each.number)
             if document.kind == search_documents.ENTRY:
                 if document.place in self._known:
-                    hits.append((each, _entry(each, self._known[document.place], clean)))
+                    hits.append((each, _entry(each, self._known[document.place], clean, self._titles)))
                 continue
             number = int(index.offset[each.number])
             try:
@@ -226,7 +228,7 @@ def _wanted(root: Path, entries: list[KnownEntry], before: dict[str, DocumentSta
     return found
 
 
-def _entry(each: RankedPassage, known: KnownEntry, clean: Clean) -> Hit:
+def _entry(each: RankedPassage, known: KnownEntry, clean: Clean, titles: dict[str, str]) -> Hit:
     entry = known.entry
     source = next(iter(entry.sources), None)
     return Hit(
@@ -242,6 +244,7 @@ def _entry(each: RankedPassage, known: KnownEntry, clean: Clean) -> Hit:
         kind="entry",
         entry_id=entry.id,
         candidate=True if known.is_candidate else UNSET,
+        people=audience.named(entry, titles) if titles else UNSET,
         path=None,
         line=None,
     )

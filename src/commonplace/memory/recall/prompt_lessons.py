@@ -9,6 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
+
+from commonplace.memory import audience
 from commonplace.memory.entries import Entry
 from commonplace.memory.recall import section, section_cache, usage_counts
 from commonplace.memory.recall.find import Finder
@@ -44,13 +47,15 @@ async def unseen_lessons(store: MemoryStore, folder: Path, session_id: str, prom
     hits = await finder.find(Query(asked, _RANKED, scope))
     ids = [hit.entry_id for hit in hits if isinstance(hit.entry_id, str)]
     chosen = [known[each] for each in ids if each in known and each not in seen]
-    chosen = [entry for entry in chosen if entry.is_told and is_about(entry, asked)][:MOST]
+    reader = await anyio.to_thread.run_sync(audience.of_prompt, store.home, folder, list(known.values()))
+    told = (entry for entry in chosen if entry.is_told and reader.may_be_told(entry))
+    chosen = [entry for entry in told if is_about(entry, asked)][:MOST]
     if not chosen:
         return None
     section_cache.add_seen(home, session_id, [entry.id for entry in chosen])
     await usage_counts.count(store, "injected", chosen)
     clean = cleaner(store.home.path)
-    lines = [f"- {section.harmless(clean(entry.text))}" for entry in chosen]
+    lines = [f"- {section.harmless(clean(entry.text))}{reader.credit(entry)}" for entry in chosen]
     return redact("\n".join([f"{SECTION_OPENING}>", *lines, section.CLOSING]))
 
 

@@ -30,7 +30,8 @@ def explained(prompt: Prompt, entries: Iterable[Entry], clean: Callable[[str], s
     by_text = {harmless(clean(each.text)): each for each in entries if each.id in included}
     found: list[PromptLine] = []
     for line in prompt.text.split("\n") if prompt.text else ():
-        entry = by_text.get(_LEAD.sub("", line)) if line.startswith("- ") else None
+        told = _LEAD.sub("", line)
+        entry = by_text.get(told) or by_text.get(told.rpartition(" (")[0]) if line.startswith("- ") else None
         tokens = approximate_tokens(line + "\n")
         found.append(PromptLine(line, tokens, entry.id if entry else None, reason(entry) if entry else ""))
     return found

@@ -15,6 +15,7 @@ from typing import Final
 import anyio.to_thread
 
 from commonplace.errors import BadInput, CommonplaceError
+from commonplace.memory import audience
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.files import skills, validation
@@ -69,6 +70,9 @@ async def prompt(
         place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, scopes)
     material = await anyio.to_thread.run_sync(_material, store.home.path, place, found, tools)
     material.cites = cites
+    material.audience = await anyio.to_thread.run_sync(audience.of_prompt, store.home, folder or Path.cwd(), found)
+    if material.audience.titles:
+        material.profile = ""  # it tells where all of them work
     if only:
         material.others = []
     made = section.build(material, min(limit, _MOST))
@@ -91,12 +95,13 @@ async def best_lessons(
     entries = [each.entry for each in await known_entries.known_entries(store)]
     scope = await lookup.folder_scope(store.home, folder, project, {entry.scope for entry in entries})
     clean = cleaner(store.home.path)
+    reader = await anyio.to_thread.run_sync(audience.of_prompt, store.home, folder, entries)
     lines: list[str] = []
     ids: list[str] = []
     for entry in entries:
-        if not entry.is_told or (not entry.is_global and entry.scope != scope):
+        if not entry.is_told or (not entry.is_global and entry.scope != scope) or not reader.may_be_told(entry):
             continue
-        line = f"- {section.harmless(clean(entry.text))}"
+        line = f"- {section.harmless(clean(entry.text))}{reader.credit(entry)}"
         most_bytes -= len(line.encode()) + 1
         if most_bytes < 0:
             break

@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
+from commonplace.memory.audience import Audience
 from commonplace.memory.entries import SECTION_OF, Entry, Section
 from commonplace.memory.files.skills import Skill
 from commonplace.protocol.memory_traces import SECTION_OPENING
@@ -60,7 +61,9 @@ _SECTIONS: Final[tuple[Section, ...]] = (
 
 
 class LeftOutEntry(msgspec.Struct, frozen=True):
-    """An entry that is not in a prompt, and why: `budget`, `other_project`, `doubtful`, `forgotten`."""
+    """An entry that is not in a prompt, and why: `budget`, `other_project`, `said_by_others`, `doubtful`,
+    `forgotten`.
+    """
 
     id: str
     reason: str
@@ -97,6 +100,8 @@ class SectionInput(msgspec.Struct, kw_only=True):
     """The memory tools that the agent has, by the names that it knows."""
     cites: bool = False
     """The agent takes citations out of its answers before a person sees them."""
+    audience: Audience = Audience()
+    """Who is told."""
     clean: Callable[[str], str] = str
     """Takes secrets and forgotten words out of a text."""
 
@@ -158,6 +163,9 @@ def _page(material: SectionInput, size: int) -> _SectionLines:
         if not entry.is_global and entry.scope != material.scope:
             page.left.append(LeftOutEntry(entry.id, "other_project"))
             continue
+        if not material.audience.may_be_told(entry):
+            page.left.append(LeftOutEntry(entry.id, "said_by_others"))
+            continue
         if not entry.is_told:
             page.left.append(LeftOutEntry(entry.id, "doubtful"))
             continue
@@ -169,7 +177,11 @@ def _page(material: SectionInput, size: int) -> _SectionLines:
             page.left.append(LeftOutEntry(entry.id, "forgotten"))
             continue
         place = f"L{material.lines[entry.id]} " if entry.id in material.lines else ""
-        page.lines.append(_SectionLine(entry.id, _heading(entry), f"- {place}{told}", entry.kind == "verify"))
+        page.lines.append(
+            _SectionLine(
+                entry.id, _heading(entry), f"- {place}{told}{material.audience.credit(entry)}", entry.kind == "verify"
+            )
+        )
         enough -= page.lines[-1].size
     return page
 

@@ -134,6 +134,29 @@ def content(root: Path, path: str) -> str | None:
         return None
 
 
+def working_files(root: Path) -> Iterator[tuple[str, bool, bytes]]:
+    """Yield path, whether it can be run, and content of every file that is there now; links are left out."""
+    for path, mode, data in _read_all(root):
+        if mode != _LINK:
+            yield os.fsdecode(path), mode == _PROGRAM, data
+
+
+def accepted_files(root: Path) -> Iterator[tuple[str, bool, bytes]]:
+    """Yield the same of every file of the baseline.
+
+    Raises:
+        WorkspaceError: there is no baseline that can be read.
+    """
+    try:
+        objects, tree, _ = _head(root)
+        files = _baseline(objects, tree)
+    except _unreadable() as error:
+        raise _damaged(root) from error
+    for path, entry in files.items():
+        if entry.mode != _LINK:
+            yield os.fsdecode(path), entry.mode == _PROGRAM, _content(objects, entry.blob)
+
+
 def diff(root: Path, *, against: Path | None = None) -> str:
     """Return what is not as in the baseline, as unified diffs of all files that changed.
 

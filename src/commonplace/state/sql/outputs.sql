@@ -21,30 +21,27 @@ DELETE FROM outputs WHERE thread_id = :thread_id
 DELETE FROM outputs
 
 -- name: outputs.select
--- The extractions to consolidate, of threads that memory may use, the most useful first. A thread whose file was copied
--- counts once.
+-- The extractions to consolidate, of threads that memory may use, the most useful first; of a thread with several files,
+-- the one that stands for it comes first.
+-- filter own: AND threads.home = :home
+-- filter shared: AND threads.home IN (SELECT home FROM homes)
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
-  outputs.lessons, outputs.fresh_at, outputs.is_pinned, outputs.generated_at, outputs.is_selected, outputs.selected_source_updated_at, threads.path, threads.cwd,
-  threads.git_branch, threads.project
-FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
-  SELECT file.path FROM threads AS file
-  WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
-  ORDER BY file.is_archived, file.updated_at DESC, file.path LIMIT 1
-)
-WHERE outputs.is_empty = 0
+  outputs.lessons, outputs.fresh_at, outputs.is_pinned, outputs.generated_at, outputs.is_selected, outputs.selected_source_updated_at,
+  outputs.person, threads.path, threads.cwd, threads.git_branch, threads.project
+FROM outputs JOIN threads ON threads.thread_id = outputs.thread_id
+WHERE outputs.is_empty = 0 AND threads.is_current = 1 AND threads.memory_mode = 'enabled' {filters}
 ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outputs.source_updated_at DESC,
-  outputs.thread_id DESC
+  outputs.thread_id DESC, threads.is_archived, threads.updated_at DESC, threads.path, threads.home
 
 -- name: outputs.matching
 -- The lessons, as JSON, of extractions that hold a text, of threads that memory may use, the newest first.
+-- filter own: AND threads.home = :home
+-- filter shared: AND threads.home IN (SELECT home FROM homes)
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.lessons, threads.project, threads.cwd
-FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
-  SELECT file.path FROM threads AS file
-  WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
-  ORDER BY file.is_archived, file.updated_at DESC, file.path LIMIT 1
-)
-WHERE outputs.lessons LIKE :pattern
-ORDER BY outputs.source_updated_at DESC, outputs.thread_id DESC
+FROM outputs JOIN threads ON threads.thread_id = outputs.thread_id
+WHERE outputs.lessons LIKE :pattern AND threads.is_current = 1 AND threads.memory_mode = 'enabled' {filters}
+ORDER BY outputs.source_updated_at DESC, outputs.thread_id DESC, threads.is_archived, threads.updated_at DESC,
+  threads.path, threads.home
 
 -- name: outputs.deselect
 -- Nothing is part of the last consolidation of a root any more.

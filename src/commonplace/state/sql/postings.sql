@@ -104,7 +104,9 @@ LEFT JOIN threads t ON t.home = i.root AND t.thread_id = i.document AND t.is_cur
 WHERE i.root = :root AND i.shelf = 'sessions' AND t.thread_id IS NULL
 
 -- name: indexed.chosen
--- The threads of a home that a search may show.
+-- The threads of a home, or of all that share a memory, that a search may show.
+-- filter own: AND home = :root
+-- filter shared: AND home IN (SELECT home FROM homes)
 -- filter project: AND project = :project
 -- filter learned: AND memory_mode = 'enabled'
-SELECT thread_id FROM threads WHERE home = :root AND is_current = 1 {filters}
+SELECT thread_id FROM threads WHERE is_current = 1 {filters}

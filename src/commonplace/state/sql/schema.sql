@@ -35,6 +35,7 @@ CREATE TABLE threads (
   skipped        BIGINT NOT NULL,           -- lines that could not be used
   base_id        TEXT,                      -- of a fork by reference: the rollout it continues
   parent_id      TEXT,                      -- of a sub-agent: the thread that started it
+  person         TEXT,                      -- whose session it is, in a shared memory, as JSON (`projects.people`)
   PRIMARY KEY (home, path)
 );
 CREATE INDEX threads_by_time ON threads (home, is_archived, updated_at DESC, thread_id DESC);
@@ -113,7 +114,8 @@ CREATE TABLE outputs (
   is_selected       BIGINT NOT NULL DEFAULT 0, -- part of the last successful consolidation
   selected_source_updated_at BIGINT,           -- the snapshot that was consolidated
   selected_root     TEXT,                      -- the memory root whose last consolidation it is part of
-  lessons           TEXT                       -- what the texts are rendered from, as JSON; NULL: somebody else wrote them
+  lessons           TEXT,                      -- what the texts are rendered from, as JSON; NULL: somebody else wrote them
+  person            TEXT                       -- whose session it was, in a shared memory, as JSON (`projects.people`)
 );
 CREATE INDEX outputs_selected ON outputs (thread_id) WHERE is_selected = 1;
 
@@ -250,3 +252,38 @@ CREATE TABLE spawn_edges (
   PRIMARY KEY (home, child_id)
 );
 CREATE INDEX spawn_edges_of ON spawn_edges (home, parent_id);
+
+-- The homes that share this memory, and where they are.
+CREATE TABLE homes (
+  home   TEXT PRIMARY KEY, -- the home's id
+  host   TEXT NOT NULL,    -- the host that used it last
+  folder TEXT NOT NULL     -- its path there
+);
+
+-- How often the files and decisions of a shared memory changed: what tells a host that it has them all.
+CREATE TABLE shared_memories (
+  root       TEXT PRIMARY KEY, -- the memory
+  generation BIGINT NOT NULL,  -- counts up
+  epoch      TEXT NOT NULL     -- random: a memory that was removed and made again has another one
+);
+
+-- The files of a shared memory, as they were last published.
+CREATE TABLE shared_files (
+  path       TEXT PRIMARY KEY, -- below the home
+  sha256     TEXT NOT NULL,    -- of what it holds
+  mtime_ns   BIGINT NOT NULL,  -- its time, which is the same on every host
+  is_program BIGINT NOT NULL,  -- 1 if it can be run
+  person     TEXT              -- of a note: who wrote it, as JSON (`projects.people`)
+);
+
+-- What the published files hold.
+CREATE TABLE shared_contents (
+  sha256 TEXT PRIMARY KEY, -- of the content
+  data   BYTEA NOT NULL    -- the content
+);
+
+-- What people decided about a shared memory on any host: lines of decisions.jsonl.
+CREATE TABLE shared_decisions (
+  line_id TEXT PRIMARY KEY, -- a hash of the line
+  line    TEXT NOT NULL     -- JSON
+);

@@ -166,11 +166,13 @@ UPDATE threads SET project = :project
 WHERE home = :home AND cwd = :cwd AND coalesce(git_url, '') = :git_url AND project <> :project
 
 -- name: threads.folders
--- The folder of each thread of a home, what it noted of its repository, and the evidence for its project.
+-- The folder of each thread, what it noted of its repository, and the evidence for its project.
+-- filter own: AND threads.home = :home
+-- filter shared: AND threads.home IN (SELECT home FROM homes)
 SELECT threads.thread_id, threads.cwd, coalesce(threads.git_url, '') AS git_url, threads.git_branch, threads.git_commit,
-  threads.project, folder_evidence.evidence
+  threads.project, threads.home, folder_evidence.evidence
 FROM threads LEFT JOIN folder_evidence ON folder_evidence.thread_id = threads.thread_id
-WHERE threads.home = :home AND threads.is_current = 1 ORDER BY threads.thread_id
+WHERE threads.is_current = 1 {filters} ORDER BY threads.thread_id
 
 -- name: blobs.put
 -- Note that a file refers to a blob.
@@ -185,8 +187,9 @@ DELETE FROM blob_refs WHERE path = :path AND NOT EXISTS (SELECT 1 FROM threads W
 DELETE FROM blob_refs WHERE path NOT IN (SELECT path FROM threads)
 
 -- name: blobs.referenced
--- Every blob that some file refers to.
-SELECT DISTINCT sha256 FROM blob_refs
+-- Every blob that some file refers to, or that some file of one home does.
+-- filter home: WHERE path IN (SELECT path FROM threads WHERE home = :home)
+SELECT DISTINCT sha256 FROM blob_refs {filters}
 
 -- name: threads.texts
 -- What listings show of the words of each file of a home.

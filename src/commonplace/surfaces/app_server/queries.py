@@ -16,7 +16,7 @@ from commonplace.memory.edits.edits import NoteRequest
 from commonplace.models import catalog
 from commonplace.models.providers import choose
 from commonplace.rollout import layout
-from commonplace.state.threads import ThreadRow
+from commonplace.state.thread_pages import ThreadRow
 from commonplace.surfaces.app_server import spawned_threads, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
@@ -93,7 +93,7 @@ async def _rows(server: AppServer, sources: frozenset[str], *, archived: bool) -
             page = await server.book.sessions.list(
                 limit=_READ, cursor=cursor, source=source, archived=archived, refresh=fresh
             )
-            rows += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.key)]
+            rows += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.folder)]
             cursor = page.next_cursor
             if cursor is None:
                 break

@@ -55,6 +55,7 @@ def command(keep: Path | None) -> None:
 async def _tour(folder: Path) -> None:
     screen = learn_report.console()
     environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_DATABASE": "sqlite"}
+    environment.pop("COMMONPLACE_MEMORY_ROOT", None)
     async with books.open(environment=environment) as book:
         person, count = _write(folder, book.settings.now())
         _title(screen, "1", f"{count} sessions of Codex and Claude Code")

@@ -77,6 +77,7 @@ def _line(entry: Listed) -> str:
     """Return an entry on one line below its project, as wide as the terminal; in a pipe nothing is cut."""
     marks = [f"{entry.support} sessions"] if entry.support > 1 else []
     marks += ["pinned"] if entry.pinned else []
+    marks += [", ".join(entry.people)] if entry.people else []
     before, behind = f"{entry.id}  {entry.kind:<11} ", f"  ({', '.join(marks)})" if marks else ""
     room = output.terminal_width(output.UNCUT) - len(before) - len(behind) - 2
     return f"{before}{output.one_line(entry.text, max(_LEAST, room))}{behind}"
@@ -98,14 +99,16 @@ def _show(sources: Why) -> None:
     entry = sources.entry
     output.say(f"{entry.text}\n")
     state = " a candidate," if entry.candidate else ""
-    output.say(f"  {entry.id},{state} {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}")
+    taught = f", by {', '.join(entry.people)}" if entry.people else ""
+    output.say(f"  {entry.id},{state} {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}{taught}")
     for place, link in enumerate(sources.chain):
         output.say()
         if link.thread_id is None:
             output.say(f"  note {link.path}")
         else:
             output.say(f"  session {link.thread_id}, turn {link.turn}")
-            output.say(f"  {link.path or 'its file is not known'}, bytes {link.byte_start}-{link.byte_end}")
+            where = f" on {link.host}" if isinstance(link.host, str) else ""
+            output.say(f"  {link.path or 'its file is not known'}{where}, bytes {link.byte_start}-{link.byte_end}")
             output.say(f"  {link.summary_file or 'no summary'}")
         output.say(f"  › {output.one_line(link.quote, _WIDTH)}")
         if place in sources.missing:

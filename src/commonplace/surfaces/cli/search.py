@@ -258,6 +258,7 @@ def _show(hits: list[Hit]) -> None:
         when = (hit.time or "")[:10]
         where = hit.entry_id if isinstance(hit.entry_id, str) else None
         where = f"{where} (candidate)" if where and hit.candidate is True else where
+        where = f"{where} ({', '.join(hit.people)})" if where and hit.people else where
         where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")
         output.say(f"{when}  {_project(hit, names)}  {where}")
         mark = {"user": "›", "assistant": "·"}.get(hit.role or "", " ")

@@ -12,7 +12,7 @@ import click
 
 from commonplace.app import book as books
 from commonplace.sessions.sessions import Sessions
-from commonplace.state.threads import ThreadPage
+from commonplace.state.thread_pages import ThreadPage
 from commonplace.surfaces.cli import compact, output, search, views
 from commonplace.surfaces.cli.command_group import CommandGroup
 from commonplace.surfaces.cli.conversation import ConversationView

@@ -12,7 +12,7 @@ from commonplace.protocol.remotes import is_commit
 from commonplace.protocol.rollout import Skipped
 from commonplace.sessions.imports import ImportReport
 from commonplace.sessions.inspection import Context, Verified
-from commonplace.state.threads import ThreadPage
+from commonplace.state.thread_pages import ThreadPage
 from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say, terminal_width
 
 _NARROW = 70

@@ -25,7 +25,7 @@ from commonplace.learning.consolidate.curator.batches import EntryBatch
 from commonplace.learning.consolidate.curator.limits import CuratorLimits
 from commonplace.learning.consolidate.entry_edits import EntryEdit, EntryEdits, KeptEdit
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput, lessons_of
-from commonplace.learning.consolidate.phase2 import Check, invalid
+from commonplace.learning.consolidate.protocols import Check, invalid
 from commonplace.learning.structured_model import StructuredModel, StructuredTask
 from commonplace.memory.entries import Entry
 from commonplace.models.base import Model
