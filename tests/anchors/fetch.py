@@ -22,6 +22,8 @@ PACKAGES = {
 """Folder in the cache → npm package and version."""
 PYTHON_SDK = "openai-codex==0.163.0"
 """The Python SDK of Codex, in an environment of its own; what it needs besides is pinned only by itself."""
+S3_SERVER = "moto[server]==5.2.5"
+"""A server that speaks S3, likewise."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -43,27 +45,44 @@ def python_sdk() -> Path:
     return cache() / "python-sdk" / "bin" / "python"
 
 
+def s3_server() -> Path:
+    """Return the interpreter of the environment that the S3 server is in."""
+    return cache() / "s3-server" / "bin" / "python"
+
+
 def has_python_sdk() -> bool:
     """Say whether the pinned Python SDK is there."""
-    folder = python_sdk().parent.parent
-    name, _, version = PYTHON_SDK.partition("==")
-    return any(folder.glob(f"lib/python*/site-packages/{name.replace('-', '_')}-{version}.dist-info"))
+    return _is_installed(python_sdk(), PYTHON_SDK)
 
 
-def fetch_python_sdk() -> int:
-    """Make an environment with the Python SDK, without the Codex that it would bring along; return the exit code."""
-    if has_python_sdk():
-        print(f"{PYTHON_SDK} is in {python_sdk()}")
+def has_s3_server() -> bool:
+    """Say whether the pinned S3 server is there."""
+    return _is_installed(s3_server(), S3_SERVER)
+
+
+def _is_installed(python: Path, package: str) -> bool:
+    name, _, version = package.partition("==")
+    name = name.partition("[")[0].replace("-", "_")
+    return any(python.parent.parent.glob(f"lib/python*/site-packages/{name}-{version}.dist-info"))
+
+
+def _install(python: Path, package: str, *steps: list[str]) -> int:
+    """Make an environment for one package; return the exit code."""
+    if _is_installed(python, package):
+        print(f"{package} is in {python}")
         return 0
-    steps = [
-        [sys.executable, "-m", "venv", str(python_sdk().parent.parent)],
-        [str(python_sdk()), "-m", "pip", "install", "--quiet", "pydantic>=2.12", "packaging"],
-        [str(python_sdk()), "-m", "pip", "install", "--quiet", "--no-deps", PYTHON_SDK],
-    ]
-    if any(subprocess.run(step, check=False).returncode for step in steps):
-        print(f"make: {PYTHON_SDK} could not be fetched; check that the package index is reachable.", file=sys.stderr)
+    install = [str(python), "-m", "pip", "install", "--quiet"]
+    commands = [[sys.executable, "-m", "venv", str(python.parent.parent)], *([*install, *step] for step in steps)]
+    if any(subprocess.run(command, check=False).returncode for command in commands):
+        print(f"make: {package} could not be fetched; check that the package index is reachable.", file=sys.stderr)
         return 1
     return 0
+
+
+def fetch_python_packages() -> int:
+    """Make environments with the Python SDK, without the Codex that it would bring along, and with the S3 server."""
+    sdk = _install(python_sdk(), PYTHON_SDK, ["pydantic>=2.12", "packaging"], ["--no-deps", PYTHON_SDK])
+    return sdk or _install(s3_server(), S3_SERVER, [S3_SERVER])
 
 
 def main() -> int:
@@ -82,7 +101,7 @@ def main() -> int:
         if subprocess.run(command, check=False).returncode:
             print(f"make: {package} could not be fetched; check that the npm registry is reachable.", file=sys.stderr)
             return 1
-    return fetch_python_sdk()
+    return fetch_python_packages()
 
 
 if __name__ == "__main__":

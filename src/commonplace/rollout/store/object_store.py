@@ -86,7 +86,10 @@ class ObjectStore:
         import obstore
 
         with _translated():
-            for page in obstore.list(self._store(), prefix, chunk_size=1000, return_arrow=False):
+            pages = obstore.list(  # pyright: ignore[reportUnknownMemberType] (it names a library that is not here)
+                self._store(), prefix, chunk_size=1000
+            )
+            for page in pages:
                 self.requests += 1
                 for each in page:
                     yield StoredObject(each["path"], each["size"], each["e_tag"] or str(each["last_modified"]))
@@ -97,7 +100,8 @@ class ObjectStore:
 
         self.requests += 1
         with _translated():
-            return [*obstore.list_with_delimiter(self._store(), return_arrow=False)["common_prefixes"]]
+            found = obstore.list_with_delimiter(self._store())  # pyright: ignore[reportUnknownMemberType] (as above)
+            return [*found["common_prefixes"]]
 
     def read(self, key: str, start: int, end: int) -> bytes:
         """Return a range of an object, which must not be empty (raises StoreUnavailable, ObjectGone)."""

@@ -155,8 +155,11 @@ class RemoteLedgers:
                     for piece in manifest.pieces(start, end)
                 )
             except ObjectGone:  # the host that writes it merged segments meanwhile
-                manifest.take_over(self._look_up(manifest.folder))
-        raise LedgerError(f"{manifest.folder} changes in the store while it is read.", hint="Try again.")
+                newer = self._look_up(manifest.folder)
+                if newer.end < end:
+                    break
+                manifest.take_over(newer)
+        raise LedgerError(f"{manifest.folder} left the store while it was read.", hint="Try again.")
 
     def _key(self, path: Path) -> str:
         return str(path.resolve().relative_to(self._folder))
@@ -165,6 +168,8 @@ class RemoteLedgers:
         manifest = Manifest(folder, self.store.list(folder))
         if manifest.end:
             self._put(folder, manifest)
+        else:
+            self._manifests.pop(folder, None)
         return manifest
 
     def _put(self, folder: str, manifest: Manifest) -> None:
