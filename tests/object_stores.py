@@ -79,19 +79,23 @@ def s3_server() -> Iterator[str]:
         process.wait()
 
 
-@pytest.fixture(params=["file", "s3"])
-def place(request: SubRequest, tmp_path: Path) -> Generator[Place]:
-    """An empty store of each kind."""
-    if request.param == "file":
-        folder = tmp_path / "store"
-        folder.mkdir()
-        yield Place(folder.as_uri(), {}, folder)
-        return
-    server: str = request.getfixturevalue("s3_server")
+@pytest.fixture
+def s3_place(s3_server: str, tmp_path: Path) -> Place:
+    """An empty bucket."""
     bucket = re.sub(r"[^a-z0-9]+", "-", f"b{tmp_path.name}".lower())[:60].strip("-")
-    connection = http.client.HTTPConnection(server.removeprefix("http://"))
+    connection = http.client.HTTPConnection(s3_server.removeprefix("http://"))
     connection.request("PUT", f"/{bucket}", body=b"", headers={"Content-Length": "0"})
     assert connection.getresponse().status == 200
     connection.close()
     keys = {"AWS_ACCESS_KEY_ID": SECRET, "AWS_SECRET_ACCESS_KEY": f"{SECRET}abc", "AWS_REGION": "us-east-1"}
-    yield Place(f"s3://{bucket}/team/ledgers", {**keys, "AWS_ENDPOINT_URL": server}, None)
+    return Place(f"s3://{bucket}/team/ledgers", {**keys, "AWS_ENDPOINT_URL": s3_server}, None)
+
+
+@pytest.fixture(params=["file", "s3"])
+def place(request: SubRequest, tmp_path: Path) -> Place:
+    """An empty store of each kind."""
+    if request.param == "s3":
+        return request.getfixturevalue("s3_place")
+    folder = tmp_path / "store"
+    folder.mkdir()
+    return Place(folder.as_uri(), {}, folder)

@@ -253,3 +253,12 @@ def test_errors_of_a_store_tell_no_keys(place: Place, home: Path) -> None:
     assert away.value.__cause__ is None
     for part in (*place.variables.values(), place.address):
         assert part not in away.value.sentence()
+
+
+def test_a_server_that_knows_no_conditions_is_asked_first(s3_place: Place, home: Path) -> None:
+    s3_place.variables["AWS_CONDITIONAL_PUT"] = "disabled"
+    path = ledger(home, "one")
+    place = s3_place
+    place.home(home).uploads.upload(path)
+    assert stored(place, home, path)[0] == path.read_bytes()
+    assert not place.raw().create(next(iter(place.objects())), b"another")

@@ -30,6 +30,7 @@ _VARIABLES: Final = {
     "AWS_REGION": "region",
     "AWS_ENDPOINT_URL": "endpoint",
     "AWS_ENDPOINT_URL_S3": "endpoint",
+    "AWS_CONDITIONAL_PUT": "conditional_put",
 }
 """Variables of a caller's own environment; those of the process are read by the library, and more of them."""
 _RETRIES: Final = 2
@@ -133,6 +134,13 @@ class ObjectStore:
                 obstore.put(self._store(), key, data, mode="create")
             except (AlreadyExistsError, PreconditionError):
                 return False
+            except NotImplementedError:  # AWS_CONDITIONAL_PUT=disabled, for servers that know no conditions
+                try:
+                    obstore.head(self._store(), key)
+                except FileNotFoundError:
+                    obstore.put(self._store(), key, data, use_multipart=False)
+                else:
+                    return False
         return True
 
     def copy(self, key: str, target: str) -> None:
@@ -195,7 +203,7 @@ def _translated() -> Generator[None]:
         raise StoreUnavailable(
             "The store of ledgers refuses the credentials.", hint="Check AWS_ACCESS_KEY_ID and the rights of its owner."
         ) from None
-    except (BaseError, OSError, ValueError):
+    except (BaseError, OSError, ValueError, NotImplementedError):
         raise StoreUnavailable(
             "The store of ledgers cannot be used now.", hint="Sessions go on and are uploaded later; check the network."
         ) from None
