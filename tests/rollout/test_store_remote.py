@@ -20,7 +20,7 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import open_ledger
 from commonplace.rollout.chain_blobs import ChainStore
 from commonplace.rollout.checkpoint import Tail
-from commonplace.rollout.store import block_cache, remote, segments
+from commonplace.rollout.store import block_cache, segments, stubs
 from commonplace.rollout.store.block_cache import BlockCache
 from commonplace.rollout.store.home_store import HomeStore
 from commonplace.rollout.store.object_store import ObjectStore, StoredObject
@@ -56,7 +56,7 @@ def written(place: Place, there: Path, *texts: str) -> Path:
 
 
 def stub(home: Path) -> Path:
-    (found,) = [file.path for root in remote.roots(home) for file in layout.walk(root)]
+    (found,) = [file.path for root in stubs.roots(home) for file in layout.walk(root)]
     return found
 
 
@@ -97,9 +97,9 @@ def test_what_was_read_is_read_again_without_the_store(place: Place, home: Path,
     here.remote.sync()
     assert texts(reader.forward(stub(home))) == ["one"]
     with place.away():
-        here.store._opened = None
+        here.store._opened = None  # pyright: ignore[reportPrivateUsage] (as a process that starts)
         assert texts(reader.forward(stub(home))) == ["one"]
-        shutil.rmtree(home / remote.CACHE / "blocks")
+        shutil.rmtree(home / stubs.CACHE / "blocks")
         with pytest.raises(StoreUnavailable):
             texts(reader.forward(stub(home)))
 
@@ -140,7 +140,7 @@ async def test_spilled_values_go_up_and_come_back(place: Place, home: Path, ther
 
     with pytest.raises(BlobDamaged):
         store.get("0" * 64)
-    (home / remote.CACHE / "blobs" / name).write_bytes(b"damaged")
+    (home / stubs.CACHE / "blobs" / name).write_bytes(b"damaged")
     assert store.get(name) == b"x" * 100_000
 
 
@@ -165,7 +165,7 @@ def test_names_in_a_store_lead_nowhere_else(place: Place, home: Path) -> None:
     ):
         raw.create(key, b"{}\n")
     place.home(home).remote.sync()
-    assert not remote.roots(home)
+    assert not stubs.roots(home)
 
 
 def test_a_stub_without_a_store_is_refused(home: Path, tmp_path: Path) -> None:

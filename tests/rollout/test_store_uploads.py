@@ -90,7 +90,7 @@ def test_a_store_that_was_away_gets_everything_when_it_is_back(place: Place, hom
         assert isinstance(here.problem, StoreUnavailable)
         pending = here.uploads.pending()
         assert (pending.waiting, pending.bytes) == (1, path.stat().st_size)
-        here.store._opened = None
+        here.store._opened = None  # pyright: ignore[reportPrivateUsage] (as a process that starts)
     here.add(path)  # the next turn
     assert here.drain()
     assert stored(place, home, path)[0] == path.read_bytes()

@@ -27,7 +27,7 @@ from commonplace.models.base import Model
 from commonplace.models.providers import Choice, Provider, choose, connect, key_environment, key_variables
 from commonplace.protocol import external_content
 from commonplace.rollout import decisions
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.sessions import fork
 from commonplace.sessions.resolve import resolve
 from commonplace.state.home import Home
@@ -114,9 +114,9 @@ async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: Threa
     home = store.home
     target = await resolve(home, name, None)
     path = target.path
-    if remote.is_remote(path) and not options.ephemeral:
+    if stubs.is_remote(path) and not options.ephemeral:
         path = await fork.of_other_host(home, path)
-    elif not remote.is_remote(path):
+    elif not stubs.is_remote(path):
         target.must_be_ours("gone on with")
     found = await anyio.to_thread.run_sync(stored_thread.read, path, [home.path])
     profile, model = _prepared(home, options, found)

@@ -20,7 +20,7 @@ from commonplace.errors import LedgerError, NotASession, ParentMissing
 from commonplace.protocol import rollout
 from commonplace.protocol.rollout import HistoryBase, Line, SessionMeta, Skipped
 from commonplace.rollout import layout, reader
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 
 HISTORY_MODES: Final = frozenset({"legacy", "paginated"})
 _MAX_DEPTH: Final = 1000
@@ -104,8 +104,8 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
 
 def _look_up(path: Path) -> None:
     """Have the store say how far a ledger of another host goes by now."""
-    if remote.is_remote(path):
-        remote.of_path(path).refresh(path)
+    if stubs.is_remote(path):
+        stubs.of_path(path).refresh(path)
 
 
 def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | None:
@@ -119,7 +119,7 @@ def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | No
         homes = [*homes, elsewhere] if elsewhere else homes
     own = layout.home_of(child.absolute())
     found = layout.find_rollout(base.thread_id, near=child, homes=[own, *homes] if own else homes)
-    return found or remote.find(base.thread_id, [child, *(Path(home) for home in homes)])
+    return found or stubs.find(base.thread_id, [child, *(Path(home) for home in homes)])
 
 
 def _rollout_id(path: Path) -> str | None:

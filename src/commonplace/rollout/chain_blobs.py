@@ -12,7 +12,7 @@ from commonplace.errors import BlobDamaged
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.rollout.store.remote_blobs import RemoteBlobs
 
 
@@ -49,4 +49,4 @@ class ChainStore(BlobStore):
 
 
 def _of(home: Path) -> BlobStore:
-    return RemoteBlobs(home) if remote.is_remote(home) else BlobStore(home)
+    return RemoteBlobs(home) if stubs.is_remote(home) else BlobStore(home)

@@ -4,7 +4,7 @@
 the newest lines reads only those. Both yield the same records in opposite order: a `Line` for each usable line and
 a `Skipped` for each stretch that is not (torn, not JSON, too long, …). Blank lines are no records.
 
-A session that another host keeps in a store is read from there (`store.remote`); `_opened` is the one place that knows.
+A session that another host keeps in a store is read from there (`store.stubs`); `_opened` is the one place that knows.
 
 A line above `max_line` is measured and reported but never held. A last line without a newline counts when it is
 whole; otherwise it is reported as torn: a crash in the middle of a write looks like that.
@@ -34,7 +34,7 @@ from commonplace.protocol.rollout import (
     decode_envelope,
 )
 from commonplace.rollout import zstd_frames
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.rollout.zstd_frames import ReadAt
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ _FIRST_CHUNK: Final = 64 * 1024
 _LARGEST_CHUNK: Final = 256 * 1024
 """Backward reads start small, for the many short tails, and grow for the few long ones."""
 _SMALLEST_BUFFER: Final = 4096
-_REMOTE_CHUNK: Final = 1024 * 1024
-"""A request to a store takes as long as reading a mebibyte from it."""
 _PLAIN_BYTES: Final = MAX_LINE_VALUES
 """Lines up to this size cannot hold too many values."""
 _ZSTD_WINDOW: Final = 2**27
@@ -93,9 +91,10 @@ def open_session(path: Path) -> Generator[BinaryIO]:
 @contextmanager
 def _opened(path: Path) -> Generator[tuple[BinaryIO, ReadAt, int]]:
     """Open a file, here or in a store: as a stream, as what reads bytes at any place, and its size."""
-    if remote.is_remote(path):
-        with remote.of_path(path).open(path) as there:
-            yield io.BufferedReader(there, _REMOTE_CHUNK), there.read_at, there.size
+    if stubs.is_remote(path):
+        there = stubs.of_path(path).open(path)
+        with there.stream() as file:
+            yield file, there.read_at, there.size
         return
     try:
         # O_NONBLOCK keeps a FIFO in a session folder from hanging the reader; regular files ignore it.

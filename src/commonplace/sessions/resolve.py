@@ -13,7 +13,7 @@ import msgspec
 
 from commonplace.errors import ForeignFile, NotASession, StateError, UnknownThread
 from commonplace.rollout import layout, thread_names
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.state.home import Home
 from commonplace.state.threads import ambiguous
 
@@ -27,7 +27,7 @@ class SessionFile(msgspec.Struct, frozen=True):
 
     def must_be_ours(self, action: str) -> None:
         """Refuse to change a foreign file."""
-        if not self.is_ours and remote.is_remote(self.path):
+        if not self.is_ours and stubs.is_remote(self.path):
             raise ForeignFile(
                 f"Another host keeps this session; it cannot be {action} here.",
                 hint=f"Make a thread of your own from it: commonplace sessions fork {self.path}",

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.state.database import Row, Transaction
 
 Shelf = Literal["sessions", "memory"]
@@ -173,7 +173,7 @@ def stamps(tx: Transaction, root: str, shelf: Shelf) -> dict[str, DocumentStamp]
 
 def changed_threads(tx: Transaction, root: str) -> list[Row]:
     """Return the threads whose file is here and not indexed yet, or changed since."""
-    return [row for row in tx.query("indexed.stale", root=root) if not remote.is_remote(row["path"])]
+    return [row for row in tx.query("indexed.stale", root=root) if not stubs.is_remote(row["path"])]
 
 
 def removed_threads(tx: Transaction, root: str) -> list[str]:

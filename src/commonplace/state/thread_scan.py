@@ -13,7 +13,7 @@ from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.redact import redact
 from commonplace.rollout import chain, layout, reader
 from commonplace.rollout.layout import FoundFile
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.rollout.survey import Survey, Surveyor, glance, survey
 from commonplace.state.database import Row
 
@@ -44,7 +44,7 @@ def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete:
 
 
 def _read_one(file: FoundFile, row: Row | None, home: str, *, complete: bool) -> FileRow:
-    if remote.is_remote(file.name):
+    if stubs.is_remote(file.name):
         return _as_row_of_other_host(file, home)
     if file.size > GLANCE_ABOVE and not complete and not (row and row["is_complete"]):
         return _as_row(file, glance(file.path), home)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import CommonplaceError
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 from commonplace.rollout.store.object_store import ObjectStore
 from commonplace.rollout.store.remote import RemoteLedgers
 from commonplace.rollout.store.upload_notes import root_of
@@ -36,7 +36,7 @@ class HomeStore:
         self._waiting: dict[Path, None] = {}
         self._swept = False
         self._thread: threading.Thread | None = None
-        remote.register(home, self.remote)
+        stubs.register(self.remote)
 
     def add(self, path: Path | None = None) -> None:
         """Upload what a file has by now, or follow it if it is gone; without a file, everything that waits."""

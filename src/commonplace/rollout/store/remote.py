@@ -5,8 +5,7 @@ and sizes of the ledgers, so that whoever walks, compares or looks for a parent 
 read from the store, in blocks that stay in `home/cache/blocks/` up to a bound. The whole of `cache/` is derived and may
 be deleted.
 
-`reader` asks `is_remote` of each path that it opens. A home registers its store here, since a path is all that a reader
-gets. No ledger of another host is ever written.
+No ledger of another host is ever written.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ import os
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from commonplace.errors import LedgerError, NotASession, StoreUnavailable
 from commonplace.rollout import layout
@@ -27,55 +26,16 @@ from commonplace.rollout.private_folders import make_private
 from commonplace.rollout.store.block_cache import BlockCache
 from commonplace.rollout.store.object_store import ObjectGone, ObjectStore, StoredObject
 from commonplace.rollout.store.segments import Manifest
+from commonplace.rollout.store.stubs import CACHE, folder_of, roots
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-CACHE: Final = "cache"
 BLOBS: Final = "blobs"
-_MARK: Final = f"/{CACHE}/ledgers/"
+_CHUNK: Final = 1024 * 1024
+"""A request to a store takes as long as reading a mebibyte from it."""
 _ROOT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 _PLACE: Final = re.compile(rf"(?:{layout.SESSIONS}/\d{{4}}/\d\d/\d\d|{layout.ARCHIVED})/[^/]+")
-_homes: dict[Path, RemoteLedgers] = {}
-
-
-def is_remote(path: Path | str) -> bool:
-    """Say whether a path is the stub of a ledger that another host keeps in the store."""
-    return _MARK in str(path)
-
-
-def folder_of(home: Path) -> Path:
-    """Return where the stubs of a home are."""
-    return home.resolve() / CACHE / "ledgers"
-
-
-def roots(home: Path) -> list[Path]:
-    """Return the other homes that the store has ledgers of, as far as they were listed."""
-    folder = folder_of(home)
-    return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def register(home: Path, ledgers: RemoteLedgers) -> None:
-    """Have readers use this for the stubs of a home from now on."""
-    _homes[home.resolve()] = ledgers
-
-
-def of_path(path: Path) -> RemoteLedgers:
-    """Return what reads a stub (raises LedgerError: no store is set)."""
-    home = Path(str(path.absolute()).partition(_MARK)[0]).resolve()
-    if home not in _homes:
-        raise LedgerError(f"{path} is kept in a store, and none is set.", hint="Set `ledger` to its address.")
-    return _homes[home]
-
-
-def find(rollout_id: str, near: Iterable[Path]) -> Path | None:
-    """Return the stub of the file with this id, in the store of the home of any of these (raises StoreUnavailable)."""
-    homes = dict.fromkeys(Path(str(path.absolute()).partition(_MARK)[0]).resolve() for path in near)
-    for home in homes:
-        owner = next((known for known in (home, *home.parents) if known in _homes), None)
-        if owner is not None and (found := _homes[owner].find(rollout_id)):
-            return found
-    return None
 
 
 class RemoteLedgers:
@@ -199,6 +159,10 @@ class RemoteFile(io.RawIOBase):
         """Return at most `length` bytes from `offset` on."""
         end = min(offset + length, self.size)
         return self._ledgers.read(self._manifest, offset, end) if offset < end else b""
+
+    def stream(self) -> BinaryIO:
+        """Return a buffered file over this one."""
+        return io.BufferedReader(self, _CHUNK)
 
     def readable(self) -> bool:
         return True

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from commonplace.errors import BlobDamaged, StoreUnavailable
 from commonplace.rollout.blobs import BlobStore
-from commonplace.rollout.store import remote
+from commonplace.rollout.store import stubs
 
 
 class RemoteBlobs(BlobStore):
     """The values that ledgers of other hosts refer to; `root` is the folder of stubs of one of these."""
 
     def __init__(self, root: Path) -> None:
-        self._ledgers = remote.of_path(root)
-        super().__init__(self._ledgers.home / remote.CACHE, durable=False)
+        self._ledgers = stubs.of_path(root)
+        super().__init__(self._ledgers.home / stubs.CACHE, durable=False)
 
     def size(self, name: str) -> int:
         """Return how long a value is (0 if it is missing)."""
