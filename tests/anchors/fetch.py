@@ -24,6 +24,8 @@ PYTHON_SDK = "openai-codex==0.163.0"
 """The Python SDK of Codex, in an environment of its own; what it needs besides is pinned only by itself."""
 S3_SERVER = "moto[server]==5.2.5"
 """A server that speaks S3, likewise."""
+FUZZER = "atheris==3.0.0"
+"""A fuzzer that is led by what it reaches, likewise; it is there for some versions of Python only."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -60,6 +62,16 @@ def has_s3_server() -> bool:
     return _is_installed(s3_server(), S3_SERVER)
 
 
+def fuzzer() -> Path:
+    """Return the interpreter of the environment that the fuzzer is in."""
+    return cache() / "fuzzer" / "bin" / "python"
+
+
+def has_fuzzer() -> bool:
+    """Say whether the pinned fuzzer is there."""
+    return _is_installed(fuzzer(), FUZZER)
+
+
 def _is_installed(python: Path, package: str) -> bool:
     name, _, version = package.partition("==")
     name = name.partition("[")[0].replace("-", "_")
@@ -82,7 +94,9 @@ def _install(python: Path, package: str, *steps: list[str]) -> int:
 def fetch_python_packages() -> int:
     """Make environments with the Python SDK, without the Codex that it would bring along, and with the S3 server."""
     sdk = _install(python_sdk(), PYTHON_SDK, ["pydantic>=2.12", "packaging"], ["--no-deps", PYTHON_SDK])
-    return sdk or _install(s3_server(), S3_SERVER, [S3_SERVER])
+    server = _install(s3_server(), S3_SERVER, [S3_SERVER])
+    _install(fuzzer(), FUZZER, [FUZZER])  # without it, those tests skip
+    return sdk or server
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ class UploadNotes:
             notes: dict[str, Note] = {}
             lines = path.read_bytes().split(b"\n")
             for line in lines:
-                with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                with contextlib.suppress(ValueError, RecursionError):
                     note = msgspec.json.decode(line, type=Note)
                     notes[note.file] = note
             self._notes = {file: note for file, note in notes.items() if note.state != "dropped"}
