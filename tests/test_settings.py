@@ -121,7 +121,7 @@ def test_a_variable_of_every_setting_is_read_back_as_it_was_written() -> None:
     for setting in config.SETTINGS:
         value = setting.choices[-1] if setting.choices else texts[setting.kind]
         value = str(setting.high or value) if setting.kind is int else value
-        value = "postgresql://x" if setting.key == "database" else value
+        value = {"database": "postgresql://x", "ledger": "s3://x"}.get(setting.key, value)
         shared = {"COMMONPLACE_DATABASE": "postgresql://x"} if setting.key == "memory_root" else {}
         settings = config.load({**shared, setting.variable: value})
         assert setting.text(setting.of(settings)) == value

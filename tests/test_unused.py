@@ -18,7 +18,7 @@ from sources import MODULES, PACKAGE, nodes
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 OVERRIDES = {
-    "readable", "on_broken_pipe", "get_command", "format_commands", "capture_signals",
+    "readable", "seekable", "on_broken_pipe", "get_command", "format_commands", "capture_signals",
     "on_connect", "authenticate", "new_session", "load_session", "resume_session", "list_sessions", "close_session",
     "set_session_mode", "ext_method", "ext_notification",
 }  # fmt: skip

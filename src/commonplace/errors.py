@@ -14,7 +14,8 @@
     │   ├── ThreadBusy          another writer has the thread
     │   ├── ParentMissing       a fork whose parent file is not there
     │   ├── ThreadInUse         forks still refer to the thread
-    │   └── BlobDamaged         a spilled payload is missing or not what its name says
+    │   ├── BlobDamaged         a spilled payload is missing or not what its name says
+    │   └── StoreUnavailable    the store that ledgers are kept in cannot be used now
     ├── StateError              the database
     │   ├── DatabaseBusy        another process holds the write lock for too long
     │   └── DatabaseNewer       written by a newer program; opened read-only
@@ -153,6 +154,12 @@ class BlobDamaged(LedgerError):
     """A spilled payload is missing or damaged."""
 
     code = "blob_damaged"
+
+
+class StoreUnavailable(LedgerError):
+    """The store that ledgers are kept in cannot be reached, or refuses."""
+
+    code = "store_unavailable"
 
 
 class StateError(CommonplaceError):

@@ -24,6 +24,10 @@ PYTHON_SDK = "openai-codex==0.163.0"
 """The Python SDK of Codex, in an environment of its own; what it needs besides is pinned only by itself."""
 PEERS = {"openai-agents": "openai-agents==0.24.0", "detect-secrets": "detect-secrets==1.5.0"}
 """What `bench/peers.py` measures beside us, each in an environment of its own."""
+S3_SERVER = "moto[server]==5.2.5"
+"""A server that speaks S3, likewise."""
+FUZZER = "atheris==3.0.0"
+"""A fuzzer that is led by what it reaches, likewise; it is there for some versions of Python only."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -68,27 +72,56 @@ def fetch_peer(name: str) -> int:
     return 0
 
 
+def s3_server() -> Path:
+    """Return the interpreter of the environment that the S3 server is in."""
+    return cache() / "s3-server" / "bin" / "python"
+
+
 def has_python_sdk() -> bool:
     """Say whether the pinned Python SDK is there."""
-    folder = python_sdk().parent.parent
-    name, _, version = PYTHON_SDK.partition("==")
-    return any(folder.glob(f"lib/python*/site-packages/{name.replace('-', '_')}-{version}.dist-info"))
+    return _is_installed(python_sdk(), PYTHON_SDK)
 
 
-def fetch_python_sdk() -> int:
-    """Make an environment with the Python SDK, without the Codex that it would bring along; return the exit code."""
-    if has_python_sdk():
-        print(f"{PYTHON_SDK} is in {python_sdk()}")
+def has_s3_server() -> bool:
+    """Say whether the pinned S3 server is there."""
+    return _is_installed(s3_server(), S3_SERVER)
+
+
+def fuzzer() -> Path:
+    """Return the interpreter of the environment that the fuzzer is in."""
+    return cache() / "fuzzer" / "bin" / "python"
+
+
+def has_fuzzer() -> bool:
+    """Say whether the pinned fuzzer is there."""
+    return _is_installed(fuzzer(), FUZZER)
+
+
+def _is_installed(python: Path, package: str) -> bool:
+    name, _, version = package.partition("==")
+    name = name.partition("[")[0].replace("-", "_")
+    return any(python.parent.parent.glob(f"lib/python*/site-packages/{name}-{version}.dist-info"))
+
+
+def _install(python: Path, package: str, *steps: list[str]) -> int:
+    """Make an environment for one package; return the exit code."""
+    if _is_installed(python, package):
+        print(f"{package} is in {python}")
         return 0
-    steps = [
-        [sys.executable, "-m", "venv", str(python_sdk().parent.parent)],
-        [str(python_sdk()), "-m", "pip", "install", "--quiet", "pydantic>=2.12", "packaging"],
-        [str(python_sdk()), "-m", "pip", "install", "--quiet", "--no-deps", PYTHON_SDK],
-    ]
-    if any(subprocess.run(step, check=False).returncode for step in steps):
-        print(f"make: {PYTHON_SDK} could not be fetched; check that the package index is reachable.", file=sys.stderr)
+    install = [str(python), "-m", "pip", "install", "--quiet"]
+    commands = [[sys.executable, "-m", "venv", str(python.parent.parent)], *([*install, *step] for step in steps)]
+    if any(subprocess.run(command, check=False).returncode for command in commands):
+        print(f"make: {package} could not be fetched; check that the package index is reachable.", file=sys.stderr)
         return 1
     return 0
+
+
+def fetch_python_packages() -> int:
+    """Make environments with the Python SDK, without the Codex that it would bring along, and with the S3 server."""
+    sdk = _install(python_sdk(), PYTHON_SDK, ["pydantic>=2.12", "packaging"], ["--no-deps", PYTHON_SDK])
+    server = _install(s3_server(), S3_SERVER, [S3_SERVER])
+    _install(fuzzer(), FUZZER, [FUZZER])  # without it, those tests skip
+    return sdk or server
 
 
 def main() -> int:
@@ -107,7 +140,7 @@ def main() -> int:
         if subprocess.run(command, check=False).returncode:
             print(f"make: {package} could not be fetched; check that the npm registry is reachable.", file=sys.stderr)
             return 1
-    return max(fetch_python_sdk(), *map(fetch_peer, PEERS))
+    return max(fetch_python_packages(), *map(fetch_peer, PEERS))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from beginnings import Beside, make_beside, wait_for_workers
 
+from object_stores import place, s3_place, s3_server
+
+__all__ = ["place", "s3_place", "s3_server"]
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_address(request: pytest.FixtureRequest) -> str:

@@ -17,6 +17,8 @@ from commonplace.errors import CommonplaceError, StateError
 from commonplace.memory.restore import missing_outputs, store_outputs
 from commonplace.projects import assignment
 from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.store.upload_notes import FILE, NAME_FILE
+from commonplace.rollout.store.uploads import Pending
 from commonplace.state import jobs
 from commonplace.state.database import SQLITE_FILE, Database
 from commonplace.state.home import Home
@@ -42,6 +44,8 @@ async def examine(home: Home, *, repair: bool = False) -> DoctorReport:
     checks = [_home_folder(home.path, repair=repair), _settings(home), await _sandbox()]
     database, check = await _database(home, repair=repair)
     checks.append(check)
+    if home.settings.ledger is not None:
+        checks.append(await _uploads(home, repair=repair))
     if database is not None:
         try:
             checks.append(await _index(home, repair=repair))
@@ -156,6 +160,25 @@ async def _blobs(home: Home) -> Check:
     missing = await anyio.to_thread.run_sync(lambda: [name for name in referenced if not store.has(name)])
     detail = f"{len(referenced)} payloads, {len(missing)} missing"
     return Check("blobs", ok=not missing, detail=detail)
+
+
+async def _uploads(home: Home, *, repair: bool) -> Check:
+    """Say what the store of ledgers does not have yet; `repair` compares every file with it, and uploads."""
+    try:
+        store = home.ledger_store()
+        assert store is not None
+        if repair:
+            await anyio.to_thread.run_sync(lambda: store.uploads.sweep(check=True))
+        left: Pending = await anyio.to_thread.run_sync(store.uploads.pending)
+    except CommonplaceError as error:
+        return Check("uploads", ok=False, detail=error.sentence())
+    detail = f"{left.files} session files; {left.waiting} not in the store as they are here ({left.bytes} bytes)"
+    if left.conflicts:
+        where = home.path / NAME_FILE
+        detail += (
+            f"; {left.conflicts} differ there, because another home has this one's name: remove {where} and {FILE}"
+        )
+    return Check("uploads", ok=not left.waiting and not left.conflicts, detail=detail)
 
 
 async def last_learning(home: Home) -> int | None:

@@ -14,6 +14,7 @@ from commonplace.memory.store import MemoryStore
 from commonplace.projects import scope
 from commonplace.projects.identity import Repositories
 from commonplace.rollout import decisions
+from commonplace.rollout.store import stubs
 from commonplace.state.database import Row
 from commonplace.state.home import Home, Mask, Warn
 from commonplace.state.threads import ReferredFiles
@@ -87,4 +88,5 @@ def _referred(settings: Settings) -> ReferredFiles:
         left_out = any(scope.excluded(patterns, source=source, **named) for source in ("codex", row["source"]))
         return "excluded" if left_out else None
 
-    return ReferredFiles(tuple(decisions.referred_paths(settings.home)), why_not)
+    others = stubs.roots(settings.home) if settings.ledger else []
+    return ReferredFiles((*decisions.referred_paths(settings.home), *others), why_not)

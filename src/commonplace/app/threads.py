@@ -27,6 +27,8 @@ from commonplace.models.base import Model
 from commonplace.models.providers import Choice, Provider, choose, connect, key_environment, key_variables
 from commonplace.protocol import external_content
 from commonplace.rollout import decisions
+from commonplace.rollout.store import stubs
+from commonplace.sessions import fork
 from commonplace.sessions.resolve import resolve
 from commonplace.state.home import Home
 
@@ -104,11 +106,19 @@ async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) ->
 
 
 async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: ThreadOptions) -> Session:
-    """Go on with a thread of ours; an ephemeral session goes on beside it and leaves no file."""
+    """Go on with a thread of ours; an ephemeral session goes on beside it and leaves no file.
+
+    What another host keeps in the store is gone on with as a fork of ours: it refers to the other's lines, so nothing
+    is copied, and no two hosts ever write to one file.
+    """
     home = store.home
     target = await resolve(home, name, None)
-    target.must_be_ours("gone on with")
-    found = await anyio.to_thread.run_sync(stored_thread.read, target.path, [home.path])
+    path = target.path
+    if stubs.is_remote(path) and not options.ephemeral:
+        path = await fork.of_other_host(home, path)
+    elif not stubs.is_remote(path):
+        target.must_be_ours("gone on with")
+    found = await anyio.to_thread.run_sync(stored_thread.read, path, [home.path])
     profile, model = _prepared(home, options, found)
     environment = HomeEnvironment(store, tasks, memory=options.memory)
     recording = None if options.ephemeral else home.recording()

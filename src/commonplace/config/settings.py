@@ -169,6 +169,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             },
         ),
     ] = None
+    ledger: Annotated[
+        str | None,
+        Meta(
+            description="a store that session files are uploaded to: `s3://bucket/prefix` or `file:///folder`",
+            extra={"beginnings": ("s3://", "file:///"), "hint": "Use s3://bucket/prefix or file:///folder."},
+        ),
+    ] = None
     model: Annotated[str | None, Meta(description="the agent's model, as `provider:model`")] = None
     effort: Annotated[
         str | None, Meta(description="how hard the model thinks: none, minimal, low, medium, high, xhigh, …")

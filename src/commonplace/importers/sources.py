@@ -136,7 +136,7 @@ def _by_lines(head: bytes) -> str | None:
     for raw in head.split(b"\n")[:50]:
         try:
             record = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):  # no JSON, or no UTF-8
             continue
         if isinstance(record, dict) and (found := _by_record(record)):  # pyright: ignore[reportUnknownArgumentType]
             return found

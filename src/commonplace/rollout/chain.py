@@ -20,6 +20,7 @@ from commonplace.errors import LedgerError, NotASession, ParentMissing
 from commonplace.protocol import rollout
 from commonplace.protocol.rollout import HistoryBase, Line, SessionMeta, Skipped
 from commonplace.rollout import layout, reader
+from commonplace.rollout.store import stubs
 
 HISTORY_MODES: Final = frozenset({"legacy", "paginated"})
 _MAX_DEPTH: Final = 1000
@@ -78,6 +79,7 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
         ParentMissing: a file that the thread inherits from is not there.
         LedgerError: the file cannot be read, or its chain is damaged.
     """
+    _look_up(path)
     head, meta = read_head(path)
     parts = [LedgerPart(path, None)]
     seen = {path.resolve()}
@@ -94,9 +96,16 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
         if parent.resolve() in seen or len(parts) > _MAX_DEPTH or base.end_byte_offset < 0:
             raise LedgerError(f"{path} refers to itself through its parents.", hint="The file is damaged.")
         seen.add(parent.resolve())
+        _look_up(parent)
         parts.append(LedgerPart(parent, base.end_byte_offset))
         current = read_head(parent)[1]
     return Ledger(path, meta, head, tuple(parts))
+
+
+def _look_up(path: Path) -> None:
+    """Have the store say how far a ledger of another host goes by now."""
+    if stubs.is_remote(path):
+        stubs.of_path(path).refresh(path)
 
 
 def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | None:
@@ -109,7 +118,8 @@ def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | No
         elsewhere = layout.home_of(noted)
         homes = [*homes, elsewhere] if elsewhere else homes
     own = layout.home_of(child.absolute())
-    return layout.find_rollout(base.thread_id, near=child, homes=[own, *homes] if own else homes)
+    found = layout.find_rollout(base.thread_id, near=child, homes=[own, *homes] if own else homes)
+    return found or stubs.find(base.thread_id, [child, *(Path(home) for home in homes)])
 
 
 def _rollout_id(path: Path) -> str | None:

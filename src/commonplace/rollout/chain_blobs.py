@@ -6,11 +6,14 @@ A fork by reference stands in our home and its past in another; so do the payloa
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 from commonplace.errors import BlobDamaged
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger
+from commonplace.rollout.store import stubs
+from commonplace.rollout.store.remote_blobs import RemoteBlobs
 
 
 class ChainStore(BlobStore):
@@ -18,8 +21,8 @@ class ChainStore(BlobStore):
 
     def __init__(self, first: BlobStore, ledger: Ledger) -> None:
         super().__init__(first.home)
-        homes = (layout.home_of(part.path.absolute()) for part in ledger.parts)
-        self._others = [BlobStore(home) for home in dict.fromkeys(homes) if home and home != first.home]
+        homes = dict.fromkeys(layout.home_of(part.path.absolute()) for part in ledger.parts)
+        self._others = [_of(home) for home in homes if home and home != first.home]
 
     def size(self, name: str) -> int:
         """Return how long a value is at most: the homes may not agree (0 if all miss it)."""
@@ -43,3 +46,7 @@ class ChainStore(BlobStore):
                 with contextlib.suppress(BlobDamaged):
                     return store.get(name)
             raise
+
+
+def _of(home: Path) -> BlobStore:
+    return RemoteBlobs(home) if stubs.is_remote(home) else BlobStore(home)

@@ -4,6 +4,8 @@
 the newest lines reads only those. Both yield the same records in opposite order: a `Line` for each usable line and
 a `Skipped` for each stretch that is not (torn, not JSON, too long, …). Blank lines are no records.
 
+A session that another host keeps in a store is read from there (`store.stubs`); `_opened` is the one place that knows.
+
 A line above `max_line` is measured and reported but never held. A last line without a newline counts when it is
 whole; otherwise it is reported as torn: a crash in the middle of a write looks like that.
 """
@@ -15,6 +17,7 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -31,6 +34,8 @@ from commonplace.protocol.rollout import (
     decode_envelope,
 )
 from commonplace.rollout import zstd_frames
+from commonplace.rollout.store import stubs
+from commonplace.rollout.zstd_frames import ReadAt
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -79,6 +84,18 @@ def open_session(path: Path) -> Generator[BinaryIO]:
         NotASession: there is no such file, or it is not a file.
         LedgerError: it cannot be opened.
     """
+    with _opened(path) as (file, read_at, size):
+        yield io.BufferedReader(_Frames(file, read_at, size, path), _LARGEST_CHUNK) if is_compressed(path) else file
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[tuple[BinaryIO, ReadAt, int]]:
+    """Open a file, here or in a store: as a stream, as what reads bytes at any place, and its size."""
+    if stubs.is_remote(path):
+        there = stubs.of_path(path).open(path)
+        with there.stream() as file:
+            yield file, there.read_at, there.size
+        return
     try:
         # O_NONBLOCK keeps a FIFO in a session folder from hanging the reader; regular files ignore it.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -92,7 +109,11 @@ def open_session(path: Path) -> Generator[BinaryIO]:
         raise NotASession(f"{path} is not a file.", hint="Name a session file, a thread id or a thread name.")
     buffering = max(_SMALLEST_BUFFER, min(status.st_size, _LARGEST_CHUNK))
     with os.fdopen(descriptor, "rb", buffering=buffering) as file:
-        yield io.BufferedReader(_Frames(file, path), _LARGEST_CHUNK) if is_compressed(path) else file
+        yield file, partial(_pread, descriptor), status.st_size
+
+
+def _pread(descriptor: int, length: int, offset: int) -> bytes:
+    return os.pread(descriptor, length, offset)
 
 
 def _unreadable(path: Path, error: Exception) -> LedgerError:
@@ -103,12 +124,11 @@ def _unreadable(path: Path, error: Exception) -> LedgerError:
 class _Frames(io.RawIOBase):
     """The text inside a compressed file; damage becomes an error of ours, and so does a file that was cut short."""
 
-    def __init__(self, file: BinaryIO, path: Path) -> None:
+    def __init__(self, file: BinaryIO, read_at: ReadAt, size: int, path: Path) -> None:
         import zstandard
 
         self._path = path
-        self._descriptor = file.fileno()
-        size = os.fstat(self._descriptor).st_size
+        self._is_whole = partial(zstd_frames.is_whole, read_at, size)
         self._bytes_left = _FREE_BYTES + _EXPANSION * size
         self._lines_left = _FREE_LINES + _LINES_PER_BYTE * size
         self._error = zstandard.ZstdError
@@ -124,7 +144,7 @@ class _Frames(io.RawIOBase):
             count = self._stream.readinto(buffer)  # pyright: ignore[reportUnknownMemberType]
         except self._error as error:
             raise self._damaged(str(error)) from error
-        if not count and not zstd_frames.is_whole(self._descriptor):
+        if not count and not self._is_whole():
             raise self._damaged("it was cut short")
         self._bytes_left -= count
         self._lines_left -= bytes(memoryview(buffer)[:count]).count(b"\n")
@@ -274,24 +294,22 @@ def backward(
     """
     if is_compressed(path):
         raise LedgerError(f"{path} is compressed and cannot be read from its end.", hint="Read it forwards.")
-    with open_session(path) as file:
-        descriptor = file.fileno()
-        size = os.fstat(descriptor).st_size
+    with _opened(path) as (_, read_at, size):
         stop = size if end is None else max(0, min(end, size))
         try:
-            yield from _split_backward(descriptor, stop, max_line, meter or Meter())
+            yield from _split_backward(read_at, stop, max_line, meter or Meter())
         except OSError as error:
             raise _unreadable(path, error) from error
 
 
-def _split_backward(descriptor: int, position: int, max_line: int, meter: Meter) -> Iterator[Record]:
-    terminated = position == 0 or os.pread(descriptor, 1, position - 1) == b"\n"
+def _split_backward(read_at: ReadAt, position: int, max_line: int, meter: Meter) -> Iterator[Record]:
+    terminated = position == 0 or read_at(1, position - 1) == b"\n"
     position -= terminated and position > 0
     line = _OpenLine(max_line)
     chunk = _FIRST_CHUNK
     while position > 0:
         start = max(0, position - chunk)
-        data = os.pread(descriptor, position - start, start)
+        data = read_at(position - start, start)
         meter.bytes_read += len(data)
         chunk = min(chunk * 2, _LARGEST_CHUNK)
         stop = len(data)

@@ -54,6 +54,8 @@ class RecorderOptions(msgspec.Struct, frozen=True):
     blob_bytes: int = blobs.DEFAULT_BOUND
     write: Callable[[int, bytes], int] = os.write
     """The system call that writes; tests make it fail."""
+    landed: Callable[[Path], None] | None = None
+    """Gets the file's path when a turn is in it, and at the end; it must return at once."""
 
 
 class _Pending(msgspec.Struct):
@@ -181,6 +183,7 @@ class Recorder:
             WriteFailed: as for `flush`.
         """
         await self._pass(_Barrier(sync=self._options.fsync != "never"))
+        self._tell_landed()
 
     async def close(self) -> None:
         """Write what is left and give the thread up; after an error the recorder is still open and can be retried.
@@ -190,6 +193,7 @@ class Recorder:
         """
         await self._pass(_Barrier(sync=self._options.fsync != "never", last=True))
         await anyio.to_thread.run_sync(self._join)
+        self._tell_landed()
 
     def abandon(self) -> None:
         """Give the thread up without writing what is queued: for a caller that cannot wait any longer."""
@@ -232,6 +236,10 @@ class Recorder:
         elif self._has_work():
             self._writer = threading.Thread(target=self._run, name=f"recorder-{self.thread_id[:8]}", daemon=True)
             self._writer.start()
+
+    def _tell_landed(self) -> None:
+        if self._options.landed is not None and self._exists:
+            self._options.landed(self.path)
 
     def _join(self) -> None:
         """Wait for the end of the writer."""

@@ -13,6 +13,7 @@ import anyio.to_thread
 from commonplace.errors import CommonplaceError
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.store import stubs
 from commonplace.search import exact_text, hits
 from commonplace.search.exact_text import Needle
 from commonplace.search.hits import Clean, Hit
@@ -34,6 +35,8 @@ def _search(rows: list[Row], query: Query, needle: Needle, clean: Clean, home: P
     found: list[Hit] = []
     store = BlobStore(home)
     for row in rows:
+        if stubs.is_remote(row["path"]):  # it would be downloaded whole
+            continue
         if query.scope not in (None, row["project"]) or (query.since_s or 0) > row["updated_s"]:
             continue
         path = Path(row["path"])

@@ -13,10 +13,13 @@ from commonplace.protocol import rollout
 from commonplace.protocol.ids import new_id, wire_time
 from commonplace.rollout import blobs, layout
 from commonplace.rollout import fork as forking
-from commonplace.rollout.chain import Ledger, SkipLog
+from commonplace.rollout.chain import Ledger, SkipLog, open_ledger
+from commonplace.rollout.chain_blobs import ChainStore
 from commonplace.rollout.fork import Cut
 from commonplace.rollout.private_folders import make_private
 from commonplace.rollout.recorder import Recorder, RecorderOptions
+from commonplace.sessions import index
+from commonplace.state.home import Home
 from commonplace.version import __version__
 
 ORIGINATOR = "commonplace"
@@ -59,6 +62,19 @@ async def fork(
         await recorder.persist()
         await recorder.end_turn()
     return thread_id, path
+
+
+async def of_other_host(home: Home, path: Path) -> Path:
+    """Make a fork by reference of a session that another host keeps in the store; return its file.
+
+    Raises:
+        LedgerError: the session cannot be read, or the fork not written.
+    """
+    ledger = await anyio.to_thread.run_sync(open_ledger, path, [home.path])
+    store = ChainStore(blobs.BlobStore(home.path), ledger)
+    _, own = await fork(ledger, home.recording(), store, copy=False, at=None)
+    await index.touch(home, own, is_new=True)
+    return own
 
 
 def _meta(ledger: Ledger, thread_id: str, now: str, originator: str) -> dict[str, Any]:

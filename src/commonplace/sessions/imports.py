@@ -124,6 +124,7 @@ class Importer:
             return await action()
 
     async def _settle(self) -> None:
+        self._home.ledger_changed()
         await (await self._home.index()).refresh(self._home.path)
         await assignment.settle(self._home)
 

@@ -32,7 +32,8 @@ async def use(home: Home, action: Callable[[ThreadIndex], Awaitable[T]]) -> T:
 
 
 async def touch(home: Home, path: Path, *, is_new: bool = False) -> None:
-    """Mirror a change that the files already have; a new thread also gets its project."""
+    """Mirror a change that the files already have, here and in the store; a new thread also gets its project."""
+    home.ledger_changed(path)
     try:
         await (await home.index()).touch(home.path, path)
         if is_new:

@@ -13,6 +13,7 @@ import msgspec
 
 from commonplace.errors import ForeignFile, NotASession, StateError, UnknownThread
 from commonplace.rollout import layout, thread_names
+from commonplace.rollout.store import stubs
 from commonplace.state.home import Home
 from commonplace.state.threads import ambiguous
 
@@ -26,6 +27,12 @@ class SessionFile(msgspec.Struct, frozen=True):
 
     def must_be_ours(self, action: str) -> None:
         """Refuse to change a foreign file."""
+        if not self.is_ours and stubs.is_remote(self.path):
+            raise ForeignFile(
+                f"Another host keeps this session; it cannot be {action} here.",
+                hint=f"Make a thread of your own from it: commonplace sessions fork {self.path}",
+                path=str(self.path),
+            )
         if not self.is_ours:
             raise ForeignFile(
                 f"{self.path} belongs to another program; it cannot be {action}.",
@@ -41,6 +48,7 @@ async def resolve(home: Home, text: str, elsewhere: Path | None = None) -> Sessi
         UnknownThread: nothing has this id, name or path.
         AmbiguousThread: several threads do.
     """
+    home.ledger_store()  # the file may be there
     if _looks_like_path(text):
         path = Path(text)
         if not path.exists():
@@ -60,12 +68,16 @@ async def resolve(home: Home, text: str, elsewhere: Path | None = None) -> Sessi
 
 
 async def _find(home: Home, place: Path, text: str) -> Path | None:
-    if not home.has_index():  # asking for a thread leaves no trace: without an index the files' names must do
+    if (
+        not home.has_index() and home.settings.ledger is None
+    ):  # asking for a thread leaves no trace: without an index the files' names must do
         return await anyio.to_thread.run_sync(_find_by_file_name, place, text)
     try:
         index = await home.index()
         found = await index.find(place, text)
         if found is None or not found.exists():
+            if place == home.path:
+                await home.list_store()
             await index.refresh(place)
             found = await index.find(place, text)
     except StateError as error:

@@ -90,6 +90,9 @@ class Sessions:
         place = _existing(home) if home else self._home.path
         folder = str(Path(cwd).absolute()) if cwd else None
 
+        if refresh and place == self._home.path:
+            await self._home.list_store()
+
         async def page(threads: ThreadIndex) -> ThreadPage:
             if refresh and (await threads.refresh(place, progress=progress)).read and place == self._home.path:
                 await assignment.settle(self._home)
@@ -109,6 +112,8 @@ class Sessions:
     async def reindex(self, home: Path | None = None, *, progress: Progress | None = None) -> Refreshed:
         """Build the index of a home again, from its files alone."""
         place = _existing(home) if home else self._home.path
+        if place == self._home.path:
+            await self._home.list_store()
 
         async def build(threads: ThreadIndex) -> Refreshed:
             refreshed = await threads.refresh(place, rebuild=True, complete=True, progress=progress)

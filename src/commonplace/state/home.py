@@ -10,17 +10,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from commonplace.config import Settings
-from commonplace.errors import StateError
+from commonplace.errors import BadSetting, LedgerError, StateError
 from commonplace.rollout.recorder import RecorderOptions
 from commonplace.state import home_identity, jobs, shared_memory
 from commonplace.state.database import SQLITE_FILE, Database
 from commonplace.state.jobs import Worker
 from commonplace.state.threads import ReferredFiles, ThreadIndex
+
+if TYPE_CHECKING:
+    from commonplace.rollout.store.home_store import HomeStore
 
 Warn = Callable[[str], None]
 Mask = Callable[[str], str]
@@ -65,6 +70,7 @@ class Home:
         self._works = 0
         """How much work on the database is under way that nobody waits for."""
         self._idle: anyio.Event | None = None
+        self._store: HomeStore | None = None
 
     def use_variables(self, environment: Mapping[str, str]) -> None:
         """Use other variables from now on; what was opened before keeps its own."""
@@ -120,8 +126,38 @@ class Home:
         return int(self.settings.now().timestamp())
 
     def recording(self) -> RecorderOptions:
-        """Return the options of a recorder in this home."""
-        return RecorderOptions(self.path, self.settings.now, self.settings.fsync, self.settings.blob_bytes)
+        """Return the options of a recorder in this home (raises BadSetting: `ledger` cannot be used)."""
+        landed = self.ledger_changed if self.ledger_store() is not None else None
+        return RecorderOptions(
+            self.path, self.settings.now, self.settings.fsync, self.settings.blob_bytes, landed=landed
+        )
+
+    def ledger_store(self) -> HomeStore | None:
+        """Return the store that ledgers are uploaded to; None if there is none (raises BadSetting)."""
+        if self.settings.ledger is not None and self._store is None:
+            from commonplace.rollout.store.home_store import HomeStore  # only who has a store loads this
+
+            self._store = HomeStore(self.path, self.settings.ledger, self.environment)
+        return self._store
+
+    def ledger_changed(self, path: Path | None = None) -> None:
+        """Have the store follow a session file that was written, moved or deleted; without a path, all of them."""
+        try:
+            store = self.ledger_store()
+        except BadSetting as error:  # the change itself was made
+            self.warn(error.sentence())
+            return
+        if store is not None:
+            store.add(path)
+
+    async def list_store(self) -> None:
+        """Look for sessions of other hosts in the store; where it cannot be asked, what is known stands."""
+        store = self.ledger_store()
+        if store is not None:
+            try:
+                await anyio.to_thread.run_sync(store.remote.sync)
+            except LedgerError as error:
+                self.warn(error.sentence())
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""
@@ -196,7 +232,8 @@ class Home:
         self._database = await SqliteDatabase.open(None)
 
     async def index(self) -> ThreadIndex:
-        """Return the thread index."""
+        """Return the thread index (raises BadSetting: `ledger` cannot be used)."""
+        self.ledger_store()  # some of the files that it reads may be there
         shuns = self.settings.memory.disable_on_external_context
         return ThreadIndex(
             await self.database(),
@@ -239,3 +276,7 @@ class Home:
         if self._database is not None:
             await self._database.close()
             self._database = None
+        if self._store is not None and not await anyio.to_thread.run_sync(self._store.drain):
+            reason = self._store.problem
+            why = f" ({reason})" if reason is not None else ""
+            self.warn(f"The newest lines are not in the store yet{why}: they are uploaded with the next session.")

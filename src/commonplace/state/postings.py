@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from commonplace.rollout.store import stubs
 from commonplace.state.database import Row, Transaction
 
 Shelf = Literal["sessions", "memory"]
@@ -171,8 +172,8 @@ def stamps(tx: Transaction, root: str, shelf: Shelf) -> dict[str, DocumentStamp]
 
 
 def changed_threads(tx: Transaction, root: str) -> list[Row]:
-    """Return the threads whose file is not indexed yet, or changed since."""
-    return tx.query("indexed.stale", root=root)
+    """Return the threads whose file is here and not indexed yet, or changed since."""
+    return [row for row in tx.query("indexed.stale", root=root) if not stubs.is_remote(row["path"])]
 
 
 def removed_threads(tx: Transaction, root: str) -> list[str]:

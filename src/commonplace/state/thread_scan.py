@@ -13,6 +13,7 @@ from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.redact import redact
 from commonplace.rollout import chain, layout, reader
 from commonplace.rollout.layout import FoundFile
+from commonplace.rollout.store import stubs
 from commonplace.rollout.survey import Survey, Surveyor, glance, survey
 from commonplace.state.database import Row
 
@@ -45,6 +46,8 @@ def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete:
 
 
 def _read_one(file: FoundFile, row: Row | None, home: str, *, complete: bool) -> FileRow:
+    if stubs.is_remote(file.name):
+        return _as_row_of_other_host(file, home)
     if file.size > GLANCE_ABOVE and not complete and not (row and row["is_complete"]):
         return _as_row(file, glance(file.path), home)
     so_far = _survey_so_far(file, row)
@@ -54,6 +57,13 @@ def _read_one(file: FoundFile, row: Row | None, home: str, *, complete: bool) ->
             found = survey(file.path, _inherited(file, found.meta, complete=complete))
         found.preview = found.preview or _first_words_inherited(file)
     return _as_row(file, found, home)
+
+
+def _as_row_of_other_host(file: FoundFile, home: str) -> FileRow:
+    """Look at both ends of a ledger in the store, now and until it changes; it is learned from where it was written."""
+    row = _as_row(file, glance(file.path), home)
+    row.values |= {"is_complete": 1, "memory_mode": "disabled"}
+    return row
 
 
 def _inherited(file: FoundFile, meta: rollout.SessionMeta, *, complete: bool) -> Survey:
