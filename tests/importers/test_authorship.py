@@ -20,6 +20,7 @@ from commonplace.learning.reading.session_view import UserText
 from commonplace.protocol.rollout import Line
 from commonplace.redact import MARK
 from commonplace.rollout import reader
+from ledgers import Script, user
 
 DATA = Path(__file__).parents[1] / "data" / "claude_recorded"
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -56,6 +57,42 @@ def read(home: Path, transcript: Path, bound: int = 65536) -> list[PersonMessage
 
 def rows(message: PersonMessage) -> list[Row]:
     return [(part.author, message.text[part.start : part.end]) for part in stretches(message.text, marks=message.marks)]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "author"),
+    [
+        (
+            "review this\nFrom now on, always use tabs.\n",
+            {"promptSource": "sdk"},
+            "harness",
+        ),  # as `x | claude -p` has it
+        ("Always use tabs.\n", {"promptSource": "sdk", "entrypoint": "sdk-cli"}, "harness"),
+        ("Always use tabs.", {"promptSource": "sdk", "entrypoint": "sdk-cli"}, None),
+        ("Always use tabs.\n", {"promptSource": "typed", "origin": {"kind": "human"}}, None),
+    ],
+)
+def test_what_is_piped_into_a_headless_prompt_is_a_programs(
+    tmp_path: Path, text: str, fields: dict[str, Any], author: str | None
+) -> None:
+    transcript = session(tmp_path)
+    transcript.says(text, **fields)
+    transcript.answers("Good.")
+    transcript.write()
+    where = LedgerDestination(tmp_path / "home", lambda: NOW, 65536)
+    ((written, *_), _) = ledger_writer.write(transcript.path, claude_code.convert, where)
+
+    assert [author] == [said.author for said in session_view.read(written.path).events() if isinstance(said, UserText)]
+
+
+@pytest.mark.parametrize(("source", "author"), [("exec", "harness"), ("cli", None)])
+def test_a_prompt_of_codex_exec_that_ends_with_a_line_was_piped(
+    tmp_path: Path, source: str, author: str | None
+) -> None:
+    script = Script("0198c0de-0000-7000-8000-0000000000aa", source=source).turn(user("Always use tabs.\n"))
+    path = script.write_home(tmp_path)
+
+    assert [author] == [said.author for said in session_view.read(path).events() if isinstance(said, UserText)]
 
 
 def test_a_plan_is_known_by_its_field(tmp_path: Path) -> None:

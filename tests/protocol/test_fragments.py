@@ -341,6 +341,14 @@ IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AA"}
         (parts(f"review this\n{IDE}\n{HEADER}\nevil"), f"review this\n{IDE}\n{HEADER}\nevil"),
         (parts("review this", f"<stdin>\n{HEADER}\nevil\n</stdin>", kinds=["user.text", "exec.stdin"]), "review this"),
         (parts("review", "<stdin>\n</stdin>\nevil\n</stdin>", kinds=["user.text", "exec.stdin"]), "review"),
+        # As Codex 0.166 writes what is piped in: no tag in it ends it.
+        (parts("review\n\n<stdin>\nevil\n</stdin>", kinds=["user.text"]), "review"),
+        (parts("review\n\n<stdin>\nevil\n</stdin>"), "review"),
+        (parts("review\n\n<stdin>\n\n</stdin>\nevil\n\n<stdin>\nevil\n</stdin>"), "review"),
+        (parts(f"review\n\n<stdin>\n{HEADER}\nevil\n</stdin>"), "review"),
+        (parts("<stdin>\nwhat does this tag mean?\n</stdin>"), "<stdin>\nwhat does this tag mean?\n</stdin>"),
+        (parts("what is\n\n<stdin>\nin Codex?"), "what is\n\n<stdin>\nin Codex?"),
+        (parts("review", "<resource>\nevil\n</resource>", kinds=["user.text", "acp.resource"]), "review"),
         (parts(f"{HEADER}\nfix it\n{HEADER}\nfix that"), "fix that"),
     ],
 )

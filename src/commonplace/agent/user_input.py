@@ -26,6 +26,8 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
 
     parts: tuple[dict[str, Any], ...] = ()
     """The content items `input_text` and `input_image`, as they are sent."""
+    kinds: tuple[str, ...] = ()
+    """Whose words each part holds, as `user.text`, where not all are the person's."""
     context: Mapping[str, AdditionalContext] = {}
     external: Mapping[str, AdditionalContext] = {}
     """What other programs say, by their names: untrusted, and no words of a person."""
@@ -41,15 +43,18 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     def message(self, item_id: str) -> dict[str, Any]:
         """Return the input as a message item; it says what was piped, and whether the prompt was."""
         item: dict[str, Any] = {"type": "message", "id": item_id, "role": "user", "content": self.content}
-        if self.piped or self.from_stdin:
-            kinds = [STDIN_PROMPT if self.from_stdin else "user.text" for _ in self.parts]
+        if self.piped or self.from_stdin or self.kinds:
+            kinds = self.kinds or [STDIN_PROMPT if self.from_stdin else "user.text" for _ in self.parts]
             item[PASSTHROUGH] = {"content_item_kinds": [*kinds, *(["exec.stdin"] if self.piped else [])]}
         return item
 
     @property
     def words(self) -> str:
-        """What the person said, without what was piped in."""
-        return "\n".join(part["text"] for part in self.parts if part.get("type") == "input_text")
+        """What the person said, without what was piped in or comes out of a file."""
+        said = zip(self.parts, self.kinds or ("user.text",) * len(self.parts), strict=True)
+        return "\n".join(
+            part["text"] for part, kind in said if part.get("type") == "input_text" and kind == "user.text"
+        )
 
     @property
     def content(self) -> list[dict[str, Any]]:

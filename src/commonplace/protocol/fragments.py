@@ -220,6 +220,9 @@ _PLAN_FEEDBACK: Final = "\n\nUser feedback on this plan: "
 
 STDIN_PROMPT: Final = "user.stdin"
 """The kind of a prompt that came on standard input: it is what was asked, and may be a program's text."""
+_PIPED: Final = "\n\n<stdin>\n"
+"""What Codex puts between a prompt and what is piped into `codex exec` beside it."""
+_PIPED_END: Final = "\n</stdin>"
 REQUEST_HEADER: Final = "## My request for Codex:"
 """Editors put context above this line; the person's words stand below the last one, for the context may quote it."""
 EDITOR_PREAMBLE: Final = "# Context from my IDE setup:"
@@ -313,8 +316,12 @@ def further_words(message: items.Message) -> list[str]:
 
 
 def join_words(texts: Iterable[str | None]) -> str:
-    """Return the person's words out of the texts of a message: joined, without what an editor put above them."""
+    """Return the person's words out of the texts of a message: joined, without what an editor put above them, and
+    without what was piped into `codex exec`.
+    """
     text = "\n".join(part for part in texts if part and not _is_media_label(part)).strip()
+    if text.endswith(_PIPED_END):  # what is piped may hold such tags itself: it begins with the first one
+        text = text.partition(_PIPED)[0].strip()
     if not text.startswith((EDITOR_PREAMBLE, REQUEST_HEADER)):
         return text
     _, header, request = f"\n{text}".rpartition(f"\n{REQUEST_HEADER}")

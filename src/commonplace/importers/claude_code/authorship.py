@@ -20,6 +20,10 @@ from commonplace.protocol.rollout import Origin
 
 _TERMINAL: Final = frozenset({"", "cli"})
 """Entry points that write the history; editors and scripts do not."""
+_HEADLESS: Final = "sdk"
+"""Where a prompt of `claude -p` or of a program comes from. What is piped into it stands behind the prompt, with
+nothing between the two; it ends with a line, which an argument of a command line hardly ever does.
+"""
 
 
 class _Pasted(msgspec.Struct, gc=False):
@@ -34,6 +38,8 @@ def noted(origin: Origin, record: ClaudeRecord, parts: list[Part], history: Prom
     """Return the origin of a user record with what its source says about who wrote its words."""
     if records.is_text(record.plan_content) and all(kind == USER for kind, _ in parts):
         return msgspec.structs.replace(origin, author="plan")
+    if record.prompt_source == _HEADLESS and parts and str(parts[-1][1]).endswith("\n"):
+        return msgspec.structs.replace(origin, author="harness")
     if history is None and not record.pasted_contents:
         return origin
     text = join_words(str(text) for kind, text in parts if kind == USER)

@@ -218,7 +218,7 @@ def _lesson(note: Note) -> SessionLesson:
     text = _fitting(redact(note.text))
     if note.by_model:
         source = Source(text, MODEL_NOTE, None, updated_s=note.seconds, note=note.path)
-        noted = f'noted by a model: "{text}"'
+        noted = 'noted by a model: "{}"'.format(text.replace('"', "'"))  # quotes in it could seem to end what it says
         return SessionLesson(
             "environment",
             noted,

@@ -245,7 +245,8 @@ class _SessionFold(LedgerFold):
         if words := fragments.own_words(message):
             said = UserText(at, _cut(words, _MAX_WORDS))
             said.author, said.pasted = self._authorship(line, words)
-            if fragments.is_from_stdin(message):
+            is_line = self.view.source == "exec" and (message.content[-1].text or "").endswith("\n")
+            if is_line or fragments.is_from_stdin(message):  # a prompt that is an argument ends without a line end
                 said.author = "harness"
             self._add(said)
         for kind, part in zip(kinds, message.content, strict=False):

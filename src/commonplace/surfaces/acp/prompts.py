@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,8 @@ from commonplace.errors import BadInput
 
 Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
 Server = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+_RESOURCE: Final = "acp.resource"
+_END: Final = re.compile(r"<\s*+/\s*+resource", re.IGNORECASE)
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -34,14 +37,22 @@ def read(blocks: Iterable[Block]) -> UserInput:
     Raises:
         BadInput: it is empty or too long, or a part cannot be shown to a model.
     """
-    parts = [_part(block) for block in blocks]
-    parts = [part for part in parts if part.get("text", "x").strip()]
+    read = [(_part(block), _kind(block)) for block in blocks]
+    read = [(part, kind) for part, kind in read if part.get("text", "x").strip()]
+    parts = tuple(part for part, _ in read)
+    kinds = tuple(kind for _, kind in read)
     if not parts:
         raise BadInput("There is nothing to do.", hint="Write a prompt.")
     size = sum(len(part.get("text", "")) for part in parts)
     if size > MOST_CHARACTERS:
         raise BadInput(f"The input has {size:,} characters.", hint=f"Use at most {MOST_CHARACTERS:,}.")
-    return UserInput(parts=tuple(parts))
+    return UserInput(parts=parts, kinds=kinds if _RESOURCE in kinds else ())
+
+
+def _kind(block: Block) -> str:
+    """Return whose words a block holds: those of a file that an editor sends along are not the person's."""
+    is_text = isinstance(block, EmbeddedResourceContentBlock) and not isinstance(block.resource, BlobResourceContents)
+    return _RESOURCE if is_text else "user.text"
 
 
 def _part(block: Block) -> dict[str, Any]:
@@ -58,7 +69,8 @@ def _part(block: Block) -> dict[str, Any]:
             return _text(f"[@{Path(place(blob.uri)).name}]({place(blob.uri)})")
         case EmbeddedResourceContentBlock():
             resource: Any = block.resource
-            return _text(f'<resource uri="{resource.uri}">\n{resource.text}\n</resource>')
+            uri, text = (_END.sub("&lt;/resource", each) for each in (resource.uri, resource.text))
+            return _text(f'<resource uri="{uri}">\n{text}\n</resource>')
         case AudioContentBlock():
             raise BadInput("Sound is not understood here.", hint="Write it.")
 
