@@ -95,7 +95,7 @@ site: $(VENV)/.dev ## build the documentation as a site into site/
 release: $(VENV)/.dev ## everything for a release but the upload, into dist/
 	@$(BIN)/python -m release.make
 
-anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDKs into a cache outside the tree
+anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code, SDKs, an S3 server and a fuzzer into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py
 
 format: $(VENV)/.dev ## rewrite the code as ruff likes it

@@ -167,16 +167,16 @@ def distributions(packages: set[str]) -> dict[str, set[str]]:
     return {name: {normal(each) for each in known.get(name, [name])} for name in packages}
 
 
-OF_EXTRAS = {"psycopg": "postgres", "obstore": "s3"}
-"""What only an extra brings, and which."""
+EXTRAS = {"psycopg": "postgres", "obstore": "s3"}
+"""Packages that only some need, and the extra that brings each."""
 
 
 def test_whatever_the_program_imports_is_declared() -> None:
     used = distributions(top_level_imports(ROOT / "src"))
-    of_program = {name: found for name, found in used.items() if name not in OF_EXTRAS}
+    of_program = {name: found for name, found in used.items() if name not in EXTRAS}
 
     assert [name for name, found in sorted(of_program.items()) if not found & declared()] == []
-    for name, extra in OF_EXTRAS.items():
+    for name, extra in EXTRAS.items():
         assert used[name] <= declared(extra)
         assert not used[name] & declared()
     assert sorted(declared() - set[str]().union(*of_program.values())) == []

@@ -16,7 +16,7 @@ import pytest
 import commonplace
 from commonplace.app import doctor
 from commonplace.app.book import Book
-from commonplace.errors import BadSetting, ForeignFile
+from commonplace.errors import BadSetting, ForeignFile, ThreadInUse
 from commonplace.models.scripted import ScriptedModel, answer, say
 from commonplace.rollout import layout
 from commonplace.rollout.store import object_store
@@ -94,6 +94,22 @@ async def test_a_session_of_another_host_is_not_changed(place: Place, tmp_path: 
         assert not await listed(book)
     async with opened(place, tmp_path / "a") as book:
         assert [*await listed(book)] == [first]
+
+
+async def test_a_fork_finds_its_parent_where_it_was_archived_and_keeps_it_from_being_deleted(
+    place: Place, tmp_path: Path
+) -> None:
+    async with opened(place, tmp_path / "a") as book:
+        first, _, _ = await turn(book, "the word is heron", "Noted.")
+    async with opened(place, tmp_path / "b") as book:
+        second, _, _ = await turn(book, "and otter", "Both.", resume=first)
+    async with opened(place, tmp_path / "a") as book:
+        with pytest.raises(ThreadInUse):
+            await book.sessions.delete(first)
+        await book.sessions.archive(first)
+    async with opened(place, tmp_path / "b") as book:
+        _, _, sent = await turn(book, "and mole", "Three.", resume=second)
+        assert "heron" in sent
 
 
 async def test_a_store_that_is_away_holds_nobody_up(place: Place, tmp_path: Path) -> None:

@@ -104,3 +104,16 @@ def test_what_nobody_sees_hides_no_secret(text: str, invisible: str) -> None:
         assert value not in redact(json.dumps({"line": f"set {plain} there"}, ensure_ascii=ascii_only))
     cut = f"ghp_{value[:10]}{invisible}{value[10:]}{value[:10]}"
     assert value[:10] not in redact(cut)
+
+
+@pytest.mark.parametrize("character", ["é", "→", "\ufffd", "\U0001f600"])
+def test_a_span_never_ends_inside_of_a_character(character: str) -> None:
+    """A key block's end is looked for within so many bytes: those may end in the middle of a character."""
+    for shift in range(len(character.encode())):
+        text = f"PRIVATE KEY----\nIan: ear:rstwyuoxz23Y==KEY----{'x' * shift}{character * 100} and more"
+        redacted = redact(text)
+
+        assert MARK in redacted
+        assert redacted.endswith(" and more")
+        redactor = Redactor()
+        assert redactor.feed(text.encode()) + redactor.close() == redacted.encode()

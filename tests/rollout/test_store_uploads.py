@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -98,9 +99,27 @@ def test_a_store_that_was_away_gets_everything_when_it_is_back(place: Place, hom
     other = path.with_name(path.name.replace("0001", "0002"))
     other.write_bytes(path.read_bytes())
     later = place.home(home)  # the next process begins with what is left
-    later.add(path)
-    assert later.drain()
+    later.begin()
+    for thread in threading.enumerate():
+        if thread.name == "ledger-uploads":
+            thread.join(60)
     assert stored(place, home, other)[0] == other.read_bytes()
+
+
+def test_what_is_added_goes_before_what_was_left(place: Place, home: Path) -> None:
+    path = ledger(home, "one")
+    left = [path.with_name(path.name.replace("0001", f"{number:04}")) for number in range(2, 30)]
+    for other in left:
+        other.write_bytes(path.read_bytes())
+    here = place.home(home)
+    here.begin()
+    here.add(path)
+    assert here.drain()
+    assert stored(place, home, path)[0] == path.read_bytes()
+
+    here.add()  # now somebody waits for the rest
+    assert here.drain()
+    assert here.uploads.pending().waiting == 0
 
 
 def test_a_process_killed_between_upload_and_note_leaves_nothing_double(place: Place, home: Path) -> None:

@@ -82,6 +82,8 @@ def _referred(settings: Settings) -> ReferredFiles:
     def why_not(row: Row) -> str | None:
         if row["thread_id"] in deleted:
             return "deleted"
+        if stubs.is_remote(row["path"]):
+            return None
         noted = row["project"] != row["cwd"] or not patterns
         project = row["project"] if noted else look(row["cwd"]).identity or row["project"]
         named = {"project": project, "cwd": row["cwd"], "path": row["path"]}

@@ -145,6 +145,7 @@ def _by_lines(head: bytes) -> str | None:
 
 def _by_record(record: dict[str, Any]) -> str | None:
     kind = record.get("type")
+    kind = kind if kind is None or isinstance(kind, str) else ""
     if "projectHash" in record or "$set" in record or "$rewindTo" in record:
         return "gemini"
     if "messages" in record and isinstance(record.get("info"), dict) and "projectID" in record["info"]:

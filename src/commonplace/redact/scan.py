@@ -95,7 +95,7 @@ def _once(data: bytes, *, cut: bool) -> list[SecretSpan]:
     found = _by_rules(text)
     if text.has(_HIDDEN) and (bared := hidden_bytes.without(data)):
         found.extend(map(bared.moved, _by_rules(Text(bared.data, _LEXICON, cut=cut))))
-    return spans.merge(found)
+    return spans.merge(spans.with_whole_characters(data, found))
 
 
 def _by_rules(text: Text) -> list[SecretSpan]:

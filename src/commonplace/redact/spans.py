@@ -7,7 +7,7 @@ such a finding; a `Secret` is the public form of it, with offsets into the text 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -15,6 +15,9 @@ import msgspec
 MARK: Final = "[REDACTED_SECRET]"
 """What a secret becomes. It is never taken for a secret itself, so redacting twice changes nothing."""
 MARK_BYTES: Final = MARK.encode()
+_FIRST_INNER: Final = 0x80
+_FIRST_LEAD: Final = 0xC0
+"""Bytes between these two go on with a character of UTF-8; from the second on, they begin one."""
 
 
 class Secret(msgspec.Struct, frozen=True):
@@ -49,6 +52,34 @@ def merge(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
         elif span.end > span.start:
             merged.append(span)
     return merged
+
+
+def with_whole_characters(data: bytes, spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
+    """Yield spans that end with a character of UTF-8 where a rule, which counts bytes, ended inside of it."""
+    size = len(data)
+    for span in spans:
+        start, end = span.start, span.end
+        if start < size and _FIRST_INNER <= data[start] < _FIRST_LEAD:
+            start = _character(data, start)[0]
+        if end < size and _FIRST_INNER <= data[end] < _FIRST_LEAD:
+            end = _character(data, end)[1]
+        yield span if (start, end) == (span.start, span.end) else SecretSpan(start, end, span.kind, span.fill)
+
+
+def _character(data: bytes, inside: int) -> tuple[int, int]:
+    """Return where the character around a byte begins and ends; only that place if the bytes are no UTF-8."""
+    for begin in range(inside - 1, max(inside - 4, -1), -1):
+        lead = data[begin]
+        if lead >= _FIRST_LEAD:
+            end = begin + (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4)
+            try:
+                data[begin:end].decode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:
+                break
+            if end > inside:
+                return begin, end
+            break
+    return inside, inside
 
 
 def apply(data: bytes, spans: list[SecretSpan]) -> bytes:

@@ -79,13 +79,15 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
         ParentMissing: a file that the thread inherits from is not there.
         LedgerError: the file cannot be read, or its chain is damaged.
     """
-    _look_up(path)
+    _is_there(path)
     head, meta = read_head(path)
     parts = [LedgerPart(path, None)]
     seen = {path.resolve()}
     current = meta
     while (base := current.history_base) is not None:
         parent = _find_parent(base, parts[-1].path, homes or [])
+        if parent is not None and not _is_there(parent):
+            parent = _find_parent(base, parts[-1].path, homes or [])
         if parent is None:
             raise ParentMissing(
                 f"{path} continues the session {base.thread_id}, whose file is missing.",
@@ -96,16 +98,14 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
         if parent.resolve() in seen or len(parts) > _MAX_DEPTH or base.end_byte_offset < 0:
             raise LedgerError(f"{path} refers to itself through its parents.", hint="The file is damaged.")
         seen.add(parent.resolve())
-        _look_up(parent)
         parts.append(LedgerPart(parent, base.end_byte_offset))
         current = read_head(parent)[1]
     return Ledger(path, meta, head, tuple(parts))
 
 
-def _look_up(path: Path) -> None:
-    """Have the store say how far a ledger of another host goes by now."""
-    if stubs.is_remote(path):
-        stubs.of_path(path).refresh(path)
+def _is_there(path: Path) -> bool:
+    """Have the store say how far a ledger of another host goes by now, and whether it is where it was."""
+    return not stubs.is_remote(path) or stubs.of_path(path).refresh(path)
 
 
 def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | None:

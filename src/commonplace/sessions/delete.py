@@ -48,6 +48,7 @@ async def delete(home: Home, thread: str, elsewhere: Path | None, delete_files: 
     target.must_be_ours("deleted")
     ledger = await open_head(target)
     files = await anyio.to_thread.run_sync(archive.files_of, home.path, ledger.thread_id) or [target.path]
+    await home.list_store()  # forks of it may be on other hosts
     await index.use(home, lambda threads: threads.refresh(home.path, complete=True))
     threads = await home.index()
     await _refuse_if_forked(threads, ledger.thread_id, files)

@@ -127,7 +127,10 @@ class Home:
 
     def recording(self) -> RecorderOptions:
         """Return the options of a recorder in this home (raises BadSetting: `ledger` cannot be used)."""
-        landed = self.ledger_changed if self.ledger_store() is not None else None
+        store, landed = self.ledger_store(), None
+        if store is not None:
+            store.begin()
+            landed = self.ledger_changed
         return RecorderOptions(
             self.path, self.settings.now, self.settings.fsync, self.settings.blob_bytes, landed=landed
         )

@@ -17,7 +17,7 @@ import processes
 from anchors.scripted_responses import ScriptedResponses, answer, call, custom_call, halted, refusal, reply, say
 from commonplace.rollout.chain import SkipLog, open_ledger
 from commonplace.rollout.transcript import read_transcript
-from exec_driver import Place, make_place
+from exec_driver import Place, make_place, run_exec
 from pictures import png
 
 EDIT = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** End Patch\n"
@@ -211,3 +211,20 @@ def test_lines_that_are_no_messages_are_survived(place: Place) -> None:
 
     assert b'"id":9,"result":{' in done.stdout, (done.stdout, done.stderr)
     assert (done.returncode, done.stdout.count(b'"error"'), b"Traceback" in done.stderr) == (0, 3, False)
+
+
+async def test_a_session_of_another_host_keeps_the_name_that_the_editor_knows(
+    tmp_path: Path, model: ScriptedResponses
+) -> None:
+    ledger = (tmp_path / "store").as_uri()
+    there, here = (make_place(tmp_path / name, model.base_url, settings={"ledger": ledger}) for name in ("a", "b"))
+    model.add(reply("One."), reply("Two."))
+    ran = await asyncio.to_thread(run_exec, there, "first")
+    assert (ran.code, ran.err) == (0, "")
+    async with editing(here) as (agent, editor):
+        (listed,) = (await agent.list_sessions()).sessions
+        await agent.load_session(cwd=str(here.cwd), session_id=listed.session_id, mcp_servers=[])
+        done = await agent.prompt(session_id=listed.session_id, prompt=[acp.text_block("second")])
+
+    assert editor.words("user_message_chunk") == "first"
+    assert (done.stop_reason, editor.words()) == ("end_turn", "One.Two.")

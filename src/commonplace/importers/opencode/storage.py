@@ -167,7 +167,10 @@ def _exported_messages(raw: msgspec.Raw) -> Iterator[StoredMessage]:
             yield StoredMessage("", Skipped(0, len(memoryview(element)), json_lines.NOT_A_RECORD), [])
             continue
         message = _message.decode(element)
-        yield StoredMessage("", message.info, [StoredPart("", _checked(part)) for part in elements_of(message.parts)])
+        info = _checked(message.info)
+        if isinstance(info, Skipped) and not info.bytes:  # it is not there: the message itself is none
+            info = Skipped(0, len(memoryview(element)), info.reason)
+        yield StoredMessage("", info, [StoredPart("", _checked(part)) for part in elements_of(message.parts)])
 
 
 def _load_rows(file: Path, session: str) -> StoredSession | Skipped:

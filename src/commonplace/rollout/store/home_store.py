@@ -1,8 +1,8 @@
 """The store of one home: its own ledgers go up beside the work, those of other hosts are listed and read.
 
-Uploads run on a thread of their own, since nobody waits for them: `add` returns at once. One that fails stays in line
-for the next `add`, and a process begins by going through everything that earlier ones left. `drain` waits a bounded
-time at the end of a process.
+Uploads run on a thread of their own, since nobody waits for them: `add` returns at once. What a session adds comes
+first; then the thread goes through everything that earlier processes left, or that failed. `drain` waits a bounded time
+for what was added in this process.
 """
 
 from __future__ import annotations
@@ -34,49 +34,70 @@ class HomeStore:
         """Why the last attempt did not succeed."""
         self._changed = threading.Condition()
         self._waiting: dict[Path, None] = {}
-        self._swept = False
+        self._is_sweep_asked = self._is_busy = self._has_swept = False
         self._thread: threading.Thread | None = None
         stubs.register(self.remote)
+
+    def begin(self) -> None:
+        """Go through what earlier processes left, once; nobody waits for that."""
+        with self._changed:
+            if not self._has_swept:
+                self._wake()
 
     def add(self, path: Path | None = None) -> None:
         """Upload what a file has by now, or follow it if it is gone; without a file, everything that waits."""
         with self._changed:
             if path is None:
-                self._swept = False
+                self._is_sweep_asked = True
             else:
                 self._waiting[path] = None
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ledger-uploads", daemon=True)
-                self._thread.start()
+            self._wake()
 
     def drain(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait until nothing is under way; say whether everything that was added went up."""
+        """Wait until nothing that was added is under way; say whether all of it went up."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._thread is None, seconds) and self.problem is None
+            done = self._changed.wait_for(lambda: not (self._waiting or self._is_sweep_asked or self._is_busy), seconds)
+            return done and self.problem is None
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="ledger-uploads", daemon=True)
+            self._thread.start()
 
     def _run(self) -> None:
-        problem: CommonplaceError | None = None
         while True:
             with self._changed:
-                paths, sweep = [*self._waiting], not self._swept
-                self._swept = True
-                if problem is not None or not (paths or sweep):
-                    self.problem, self._thread = problem, None
-                    self._swept = self._swept and problem is None
-                    self._changed.notify_all()
+                paths, is_asked = [*self._waiting], self._is_sweep_asked
+                self._is_busy = bool(paths) or is_asked
+                if not self._is_busy and self._has_swept:
+                    self._thread = None
                     return
                 self._waiting.clear()
+                self._is_sweep_asked = False
+            problem: CommonplaceError | None = None
             try:
-                self._upload(paths, sweep=sweep)
+                self._upload(paths)
+                done = self.uploads.sweep(is_interrupted=self._is_wanted) if is_asked or not paths else None
             except (CommonplaceError, OSError) as error:
                 problem = error if isinstance(error, CommonplaceError) else CommonplaceError(str(error.strerror))
+                done = False
+            with self._changed:
+                self.problem, self._is_busy = problem, False
+                self._has_swept = self._has_swept if done is None else done
+                if is_asked and done is False and problem is None:
+                    self._is_sweep_asked = True
+                self._changed.notify_all()
+                if problem is not None:  # what waits is found again by the next sweep
+                    self._waiting.clear()
+                    self._is_sweep_asked, self._thread = False, None
+                    return
 
-    def _upload(self, paths: list[Path], *, sweep: bool) -> None:
+    def _is_wanted(self) -> bool:
+        return bool(self._waiting)
+
+    def _upload(self, paths: list[Path]) -> None:
         for path in paths:
             if not path.exists():
                 self.uploads.note_gone(path)
-        if sweep:
-            self.uploads.sweep()
-            return
         for path in sorted(paths, key=lambda path: not path.exists()):  # a file that was moved takes its segments along
             self.uploads.upload(path)

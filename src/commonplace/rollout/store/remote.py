@@ -10,7 +10,6 @@ No ledger of another host is ever written.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
@@ -73,10 +72,18 @@ class RemoteLedgers:
             if _PLACE.fullmatch(folder.partition("/")[2]) and layout.parse_name(name) is not None:
                 yield folder, Manifest(folder, objects)
 
-    def refresh(self, path: Path) -> None:
-        """Look up how far a ledger goes now; what is known stands where the store cannot be asked."""
-        with contextlib.suppress(StoreUnavailable):
-            self._look_up(self._key(path))
+    def refresh(self, path: Path) -> bool:
+        """Look up how far a ledger goes now; what is known stands where the store cannot be asked.
+
+        A ledger that is gone, because it was archived or deleted where it was written, loses its stub.
+        """
+        try:
+            is_there = self._look_up(self._key(path)).end > 0
+        except StoreUnavailable:
+            return True
+        if not is_there:
+            path.unlink(missing_ok=True)
+        return is_there
 
     def open(self, path: Path) -> RemoteFile:
         """Open a ledger for reading (raises NotASession: the store has none; StoreUnavailable)."""

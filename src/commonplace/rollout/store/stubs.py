@@ -40,8 +40,8 @@ class Remote(Protocol):
         """Open a stub's ledger."""
         ...
 
-    def refresh(self, path: Path) -> None:
-        """Look up how far a stub's ledger goes now."""
+    def refresh(self, path: Path) -> bool:
+        """Look up how far a stub's ledger goes now; remove the stub and return False if the store lost it."""
         ...
 
     def find(self, rollout_id: str) -> Path | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -61,8 +61,8 @@ class Uploads:
         self._store = store
         self._blobs = BlobStore(self.home)
 
-    def sweep(self, *, check: bool = False) -> None:
-        """Upload whatever is not in the store yet, and remove from it what was deleted.
+    def sweep(self, *, check: bool = False, is_interrupted: Callable[[], bool] = lambda: False) -> bool:
+        """Upload whatever is not in the store yet, and remove from it what was deleted; say whether all of it was done.
 
         With `check`, the notes are not believed: the store is asked about each file.
 
@@ -71,7 +71,10 @@ class Uploads:
         """
         with locks.shared(self.home, LOCK, exclusive=True):
             for path in [*self._waiting(check=check)]:
+                if is_interrupted():
+                    return False
                 self._bring_up_to_date(path, check=check)
+        return True
 
     def upload(self, path: Path) -> None:
         """Bring one file up to date in the store (raises StoreUnavailable, LedgerError)."""

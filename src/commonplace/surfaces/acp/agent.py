@@ -94,7 +94,7 @@ class EditorAgent:
         """Begin a session."""
         async with _told():
             thread = await self._book.start(**self._options(cwd, additional_directories, mcp_servers))
-        session = self._opened(thread)
+        session = self._opened(thread.id, thread)
         return NewSessionResponse(session_id=thread.id, modes=session.modes())
 
     async def load_session(
@@ -115,7 +115,7 @@ class EditorAgent:
         for turn in turns:
             for item in turn.items:
                 for update in updates.stored(item):
-                    await self._reach().session_update(session.thread.id, update)
+                    await self._reach().session_update(session.id, update)
         return LoadSessionResponse(modes=session.modes())
 
     async def resume_session(
@@ -145,7 +145,7 @@ class EditorAgent:
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """Give a session up; a running turn is interrupted."""
         session = self._session(session_id)
-        del self._sessions[session.thread.id]
+        del self._sessions[session.id]
         async with _told():
             await self._book.release(session.thread)
         return CloseSessionResponse()
@@ -197,10 +197,11 @@ class EditorAgent:
         if (opened := self._sessions.get(session_id)) is not None:
             return opened
         async with _told():
-            return self._opened(await self._book.resume(session_id, **self._options(cwd, more, servers)))
+            thread = await self._book.resume(session_id, **self._options(cwd, more, servers))
+            return self._opened(session_id, thread)
 
-    def _opened(self, thread: Any) -> EditorSession:
-        session = self._sessions[thread.id] = EditorSession(thread, self._reach())
+    def _opened(self, session_id: str, thread: Any) -> EditorSession:
+        session = self._sessions[session_id] = EditorSession(session_id, thread, self._reach())
         return session
 
     def _session(self, session_id: str) -> EditorSession:

@@ -50,7 +50,9 @@ _OPTIONS: Final[dict[Decision, PermissionOption]] = {
 class EditorSession:
     """A thread that an editor has open."""
 
-    def __init__(self, thread: Thread, editor: acp.Client) -> None:
+    def __init__(self, session_id: str, thread: Thread, editor: acp.Client) -> None:
+        self.id = session_id
+        """What the editor calls it; a thread that goes on with another host's has an id of its own."""
         self.thread = thread
         self._editor = editor
         self._updates = SessionUpdates()
@@ -88,7 +90,7 @@ class EditorSession:
                 if isinstance(event, events.Asked):
                     questions.start_soon(self._ask, event)
                 for update in self._updates.of(event):
-                    await self._editor.session_update(self.thread.id, update)
+                    await self._editor.session_update(self.id, update)
             questions.cancel_scope.cancel()
 
     async def _ask(self, asked: events.Asked) -> None:
@@ -106,7 +108,7 @@ class EditorSession:
             decision: option for decision, option in _OPTIONS.items() if decision not in left_out
         }
         about = ToolCallUpdate(tool_call_id=asked.item_id, title=_title(asked), status="pending")
-        answer = await self._editor.request_permission(self.thread.id, about, [*offered.values()])
+        answer = await self._editor.request_permission(self.id, about, [*offered.values()])
         if not isinstance(answer.outcome, AllowedOutcome):
             return "abort"
         for decision, option in offered.items():
