@@ -181,7 +181,7 @@ class PostgresDatabase:
             with connection.transaction():
                 result = body(_PostgresTransaction(connection))
                 may_be_committed = True
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
             if connection.broken and not may_be_committed:
                 raise _ConnectionLost from error
             raise
