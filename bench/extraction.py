@@ -64,6 +64,9 @@ async def _serve(pause: float) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                if not head.startswith("post"):  # which models there are: it does not tell
+                    writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                    continue
                 size = int(head.partition("content-length:")[2].partition("\r\n")[0])
                 data = _stream(_answer(json.loads(await reader.readexactly(size))))
                 await asyncio.sleep(pause)

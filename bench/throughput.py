@@ -22,6 +22,8 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import psycopg
+from tests.state import contender
+from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 from bench import extraction, measure, state
 from bench.ledger import Table
@@ -29,8 +31,6 @@ from commonplace.learning.evaluate import cases, files
 from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.state import extraction_jobs, jobs, outputs
 from commonplace.state.database import Database, Transaction
-from tests.state import contender
-from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 T = TypeVar("T")
 WORKERS: Final = (1, 2, 4, 8)
@@ -84,6 +84,12 @@ def _variables(home: Path, database: str) -> dict[str, str]:
     return {**os.environ, **own, "COMMONPLACE_DATABASE": database, "COMMONPLACE_MEMORY_MAX_RUNNING": "1024"}
 
 
+def _database(server: str, name: str) -> str:
+    """Make an empty database; return its address, as a setting has it."""
+    state.new_database(server, name)
+    return server.replace("/postgres?", f"/{name}?")
+
+
 def _run(variables: dict[str, str], *words: str) -> None:
     subprocess.run([*PROGRAM, *words], env=variables, check=True, capture_output=True)
 
@@ -96,7 +102,7 @@ def workers(folder: Path, server: str, port: int) -> Table:
         source, first = _sessions(folder / f"source {count}", count), 0.0
         for number in WORKERS:
             home = folder / f"home {count} {number}"
-            variables = _variables(home, state.new_database(server, f"workers_{count}_{number}"))
+            variables = _variables(home, _database(server, f"workers_{count}_{number}"))
             home.mkdir()
             if reader != "embedded":
                 provider = f'[providers.here]\napi = "responses"\nbase_url = "http://127.0.0.1:{port}/v1"\n'
@@ -128,7 +134,7 @@ def claims(server: str, costs: dict[str, float]) -> Table:
     """Measure single transactions with queues of growing length; put what the longest one costs into `costs`."""
     names = [f"{size:,} queued" for size in QUEUES]
     table = Table("One transaction on PostgreSQL, median, by the length of the queue", ("what", *names, "last ÷ first"))
-    found = [anyio.run(_costs, state.new_database(server, f"queue_{size}"), size) for size in QUEUES]
+    found = [anyio.run(_costs, _database(server, f"queue_{size}"), size) for size in QUEUES]
     costs.update(found[-1])
     for what in found[0]:
         times = [each[what] for each in found]
@@ -144,7 +150,8 @@ def _queue(address: str, size: int) -> None:
         "path": "'/home/sessions/' || n || '.jsonl'",
         "updated_s": f"{NOW} - 86400 - n",
     }
-    query = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'commonplace' AND table_name = 'threads'"
+    place = "table_schema = 'commonplace' AND table_name = 'threads'"
+    query = f"SELECT column_name FROM information_schema.columns WHERE {place}"
     with psycopg.connect(address, autocommit=True) as connection:
         columns = [str(name) for (name,) in connection.execute(query)]
         values = ", ".join(changed.get(name, name) for name in columns)
@@ -203,7 +210,7 @@ async def _timed(database: Database, taken: dict[str, list[float]], what: str, b
 
 def simulation(folder: Path, server: str, costs: dict[str, float]) -> Iterator[Table]:
     """Let a sample of the people learn in full, each in a home of their own, and multiply."""
-    address = state.new_database(server, "sample")
+    address = _database(server, "sample")
     spent, merging, megabytes = 0, 0.0, 0.0
     for person in range(SAMPLE):
         variables = _variables(folder / f"person {person}", address)
@@ -280,7 +287,7 @@ def _limits(address: str, costs: dict[str, float]) -> Table:
         f"{at_once:,} (one person in five at work, one connection each; a process opens up to 4)",
         f"{most} (PostgreSQL's own setting), {_connection(address):.1f} MB each",
         f"{most * 5:,} people",
-        "PgBouncer with pool_mode = session, or max_connections and memory; few workers on servers, memory.background off",
+        "PgBouncer (pool_mode = session) or max_connections; memory.background off, and a few workers on servers",
     )
     read = 64 / ANSWER
     table.add(

@@ -8,15 +8,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from faulty_home import FaultyHome, Taught
+    from own_server import OwnServer
+
+# What other tests are made of is found here too when these tests are run alone.
 sys.path.append(str(Path(__file__).parent.parent / "learning"))
 pytest.register_assert_rewrite("faulty_home")
-
-from faulty_home import FaultyHome, Taught
-from own_server import OwnServer
-from faulty_home import taught as make_taught
 
 SESSIONS = 10
 
@@ -30,25 +32,29 @@ def database_address(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def ten(in_memory: Path) -> Taught:
     """Ten sessions, and what a quiet run makes of them."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("TZ", "UTC")
-        return make_taught(in_memory / "ten", SESSIONS)
+    from faulty_home import taught
+
+    return taught(in_memory / "ten", SESSIONS)
 
 
 @pytest.fixture
-def new_home(tmp_path: Path, database_address: str, ten: Taught) -> Iterator[Callable[..., FaultyHome]]:
-    """Makes a home with an empty database, again and again."""
+def new_home(tmp_path: Path, database_address: str, ten: Taught) -> Callable[..., FaultyHome]:
+    """Return what makes a home with an empty database, again and again."""
+    from faulty_home import FaultyHome
+
     numbers = itertools.count()
 
     def make(known: Taught = ten, **settings: str) -> FaultyHome:
         return FaultyHome(tmp_path / str(next(numbers)), database_address, known, **settings)
 
-    yield make
+    return make
 
 
 @pytest.fixture(scope="session")
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
-    """A PostgreSQL that a test may stop; whoever stops it starts it again."""
+    """Yield a PostgreSQL that a test may stop; whoever stops it starts it again."""
+    from own_server import OwnServer
+
     os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     pgserver = pytest.importorskip("pgserver", reason="no pgserver wheel here")
     with tempfile.TemporaryDirectory(prefix="commonplace-own-", ignore_cleanup_errors=True) as folder:

@@ -6,6 +6,7 @@ Two points are no functions: `transaction` is a write transaction (before its co
     {"at": {"point", "when", "number", "does"}}  what happens at the n-th hit of a point: `kill`, `stop` or `full`
     {"trace": PATH}                              note every hit there, one line each
     {"slow": SECONDS}                            how long the disk takes for a flush
+    {"network": NAME}                            the network namespace that the process is in
     {"host": NAME}                               the host that the process believes to be on
     {"now": TIME}                                the clock stands still, also where COMMONPLACE_NOW does not say so
     {"clock": PATH}                              a file with the seconds by which the clock is wrong now
@@ -15,6 +16,7 @@ Two points are no functions: `transaction` is a write transaction (before its co
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import functools
 import importlib
@@ -147,6 +149,13 @@ def change_disk() -> None:
     os.fsync = fsync
 
 
+def change_network(name: str) -> None:
+    """Go into another network."""
+    with Path("/run/netns", name).open("rb") as file:
+        found = ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0x40000000)
+    assert found == 0, os.strerror(ctypes.get_errno())
+
+
 def change_host(name: str) -> None:
     """Believe to be on another host."""
     from commonplace.state import jobs
@@ -170,7 +179,10 @@ def change_clock() -> None:
     def now() -> datetime:
         return right + timedelta(seconds=int(Path(file).read_text("utf-8")) if file else 0)
 
-    sources._clock = lambda environment: now
+    def clock(_: object) -> Callable[[], datetime]:
+        return now
+
+    setattr(sources, "_clock", clock)  # noqa: B010 (it is private)
 
 
 def break_extractor(word: str) -> None:
@@ -192,6 +204,8 @@ def break_extractor(word: str) -> None:
 
 def arm() -> None:
     """Put the faults into the program."""
+    if "network" in FAULTS:
+        change_network(FAULTS["network"])
     if "host" in FAULTS:
         change_host(FAULTS["host"])
     if "now" in FAULTS:

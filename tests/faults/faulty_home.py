@@ -200,9 +200,8 @@ class FaultyHome:
         expected = self.taught.threads - failed.keys()
         log, states = self.log(), self.rows("SELECT kind, job_key, status, last_error FROM jobs")
         extractions = {key: (status, error) for kind, key, status, error in states if kind == "memory_stage1"}
-        assert dict.fromkeys(expected, ("done", None)) == {
-            key: each for key, each in extractions.items() if key not in failed
-        }
+        others = {key: each for key, each in extractions.items() if key not in failed}
+        same(dict.fromkeys(expected, ("done", None)), others)
         for key, words in failed.items():
             assert extractions[key][0] == "error"
             assert words in extractions[key][1]
@@ -210,16 +209,16 @@ class FaultyHome:
         ends = {job: n for (what, job), n in log.items() if what == "done memory_stage1"}
         stored = {job: n for (what, job), n in log.items() if what == "output"}
         outputs = self.outputs()
-        assert dict.fromkeys(expected, 1) == ends
-        assert dict.fromkeys(outputs, 1) == stored
+        same(dict.fromkeys(expected, 1), ends)
+        same(dict.fromkeys(outputs, 1), stored)
         assert 0 < self.most_running() <= cap
         self._check_ledgers()
         assert [] == [each.name for each in self.path.iterdir() if each.name.startswith("memories.")]
         assert [] == list(self.path.rglob("*.part"))
         if compares:
-            assert self.taught.outputs == outputs
-            assert self.taught.memory == workspace(self.variables)
-            assert current(self.taught.history) == current(self.history())
+            same(self.taught.outputs, outputs)
+            same(self.taught.memory, workspace(self.variables))
+            same(current(self.taught.history), current(self.history()))
         anyio.run(self._inspect, sorted(expected))
 
     def check_others(self) -> None:
@@ -248,6 +247,13 @@ class FaultyHome:
     def remove(self) -> None:
         """Make room for the next one."""
         shutil.rmtree(self.path)
+
+
+def same(expected: Mapping[str, object], found: Mapping[str, object]) -> None:
+    """Compare ten thousand things, and show the first few that differ."""
+    wrong = [key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key)]
+    shown = {key: (expected.get(key, "nothing"), found.get(key, "nothing")) for key in sorted(wrong)[:3]}
+    assert not wrong, f"{len(wrong)} differ, as expected and as found: {shown}"
 
 
 def current(history: list[dict[str, Any]]) -> dict[str, str]:

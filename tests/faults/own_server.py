@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import selectors
 import signal
@@ -9,6 +10,7 @@ import socket
 import threading
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlencode
 
 import psycopg
 
@@ -37,9 +39,8 @@ class OwnServer:
 
     def stop(self) -> None:
         """Stop it as a loss of power would: nobody is told, nothing is ended in order."""
-        from pgserver._commands import pg_ctl
-
-        pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=self._server.pgdata, user=self._server.system_user)
+        commands: Any = importlib.import_module("pgserver._commands")
+        commands.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=self._server.pgdata, user=self._server.system_user)
 
     def start(self) -> None:
         """Start it again, where it was."""
@@ -79,11 +80,9 @@ class Wire:
         self._ended, self._end = socket.socketpair()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def address(self, of: OwnServer, **options: str) -> str:
+    def address(self, **options: str) -> str:
         """The database's address by way of this wire."""
-        known = psycopg.conninfo.conninfo_to_dict(of.address)
-        values: dict[str, Any] = {**known, "host": self.host, "port": self.port, **options}
-        return psycopg.conninfo.make_conninfo("", **values)
+        return f"postgresql://postgres@{self.host}:{self.port}/postgres?{urlencode(options)}"
 
     def __enter__(self) -> Self:
         self._selector.register(self._listening, selectors.EVENT_READ)
@@ -111,12 +110,13 @@ class Wire:
         while True:
             for key, _ in self._selector.select():
                 self._passes.wait()
-                if key.fileobj is self._ended:
+                source: Any = key.fileobj
+                if source is self._ended:
                     return
-                if key.fileobj is self._listening:
+                if source is self._listening:
                     self._accept()
-                elif key.data is not None:
-                    self._pass(key.fileobj, key.data)
+                elif source.fileno() >= 0:  # the other end may have closed it just now
+                    self._pass(source, key.data)
 
     def _accept(self) -> None:
         client, _ = self._listening.accept()

@@ -1,4 +1,4 @@
-"""A disk that is full or slow: what could not be written is told, nothing that was there is lost, the next run goes on."""
+"""A disk that is full or slow: what could not be written is told, nothing is lost, the next run goes on."""
 
 from __future__ import annotations
 

@@ -105,6 +105,7 @@ def test_a_session_about_which_a_model_talks_nonsense_is_read_without_it_in_the_
     try:
         with ModelServer(answer) as server:
             home = new_home(good, memory_extract_model="here:m-1")
+            home.path.mkdir(exist_ok=True, parents=True)
             (home.path / "config.toml").write_text(server.provider(), "utf-8")
             for number in range(3):
                 code, told = home.run()

@@ -121,6 +121,11 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, int | ClaimRefusal]] = {
         {"background": False},
         ClaimRefusal.RUNNING,
     ),
+    "3 a lease of a clock that was ahead is none": (
+        {"status": "running", "lease_until": NOW + jobs.LONGEST_LEASE_SECONDS + 1},
+        {},
+        50,
+    ),
     "3 a lease until now is stale": ({"status": "running", "lease_until": NOW}, {}, 50),
     "3 running without a lease is stale": ({"status": "running"}, {}, 50),
     "3 running says more than cooldown": (
@@ -134,6 +139,7 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, int | ClaimRefusal]] = {
         {},
         ClaimRefusal.COOLDOWN,
     ),
+    "4 no cooldown after a success in the future": ({"status": "done", "finished_at": NOW + DAY}, {}, 50),
     "4 the cooldown ends now": ({"status": "done", "finished_at": NOW - COOLDOWN}, {}, 50),
     "4 a person does not wait for the cooldown": ({"status": "done", "finished_at": NOW}, {"background": False}, 50),
     "4 no cooldown after a failure": ({"status": "pending", "finished_at": NOW, "last_error": "why"}, {}, 50),

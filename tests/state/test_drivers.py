@@ -503,3 +503,37 @@ async def test_a_file_that_is_no_database_is_one_sentence_and_stays_as_it_is(tmp
 
     assert_one_sentence(caught.value)
     assert path.read_bytes() == data
+
+
+async def test_a_transaction_that_stands_still_after_many_rows_is_ended_by_the_server(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver sends many rows as a pipeline, after which the server would wait for as long as the connection lives."""
+    monkeypatch.setattr(driver, "_IDLE_SECONDS", 0.05)
+    server = await PostgresDatabase.open(postgres)
+    left: list[bool] = []
+
+    def body(tx: Transaction) -> None:
+        if left:
+            return
+        tx.execute_many("blobs.put", [{"sha256": "a", "path": "p"}, {"sha256": "b", "path": "p"}])
+        with psycopg.connect(postgres, autocommit=True) as other:
+            own = "application_name = 'commonplace' AND state LIKE 'idle in transaction%'"
+            query = f"SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND {own}"
+            while other.execute(query.encode()).fetchall():
+                pass
+        left.append(True)
+        tx.query("test.blobs")
+
+    await server.write(body)
+    found = await server.read(names)
+    await server.close()
+    assert ([True], []) == (left, found)
+
+
+async def test_a_connection_breaks_soon_after_its_network_unless_the_address_says_otherwise(postgres: str) -> None:
+    server = await PostgresDatabase.open(f"{postgres}&tcp_user_timeout=1234")
+    known = server._idle[0].info.get_parameters()
+    await server.close()
+
+    assert ("1234", "30") == (known["tcp_user_timeout"], known["keepalives_idle"])

@@ -257,6 +257,11 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, bool | ClaimRefusal]] = {
     "3 the cap is reached": (None, {"others": 2, "max_running": 2}, ClaimRefusal.RUNNING),
     "3 one below the cap": (None, {"others": 1, "max_running": 2}, True),
     "3 leases that run out now do not count": (None, {"others": 2, "max_running": 2, "lease_until": NOW}, True),
+    "3 leases of a clock that was ahead do not count": (
+        None,
+        {"others": 2, "max_running": 2, "lease_until": NOW + jobs.LONGEST_LEASE_SECONDS + 1},
+        True,
+    ),
     "3 consolidations do not count": (None, {"others": 2, "max_running": 2, "kind": CONSOLIDATION}, True),
     "3 the cap binds foreground starts": (
         None,
@@ -286,6 +291,16 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, bool | ClaimRefusal]] = {
         ClaimRefusal.RUNNING,
     ),
     "5 a lease until now is stale": (RUNNING | {"lease_until": NOW}, {}, True),
+    "5 the longest lease is live": (
+        RUNNING | {"lease_until": NOW + jobs.LONGEST_LEASE_SECONDS},
+        {},
+        ClaimRefusal.RUNNING,
+    ),
+    "5 a lease of a clock that was ahead is none": (
+        RUNNING | {"lease_until": NOW + jobs.LONGEST_LEASE_SECONDS + 1},
+        {},
+        True,
+    ),
     "5 running without a lease is stale": (RUNNING, {}, True),
     "6 it waits": (FAILED | {"retry_at": NOW + 1}, {}, ClaimRefusal.BACKOFF),
     "6 its wait ends now": (FAILED | {"retry_at": NOW}, {}, True),
@@ -708,3 +723,28 @@ def test_an_output_is_empty_when_there_is_only_space_in_it() -> None:
         False,
         False,
     ]
+
+
+async def test_what_a_clock_that_was_ahead_noted_keeps_no_background_start_waiting(rows: Rows) -> None:
+    """A lease and a failure in the future are passed over where candidates are looked for, too."""
+    ahead = NOW + 30 * DAY
+    for key in ("held", "failed", "failed now"):
+        await rows.thread(key, MARK)
+    await rows.running("held", lease_until=ahead, input_watermark=MARK)
+    failed = {"status": "error", "input_watermark": MARK, "retry_remaining": 2}
+    await rows.job("failed", **failed, finished_at=ahead, retry_at=ahead + HOUR)
+    await rows.job("failed now", **failed, finished_at=NOW, retry_at=NOW + HOUR)
+
+    assert ["held", "failed"] == await claimed_keys(rows)
+
+
+async def test_a_process_gives_back_all_that_it_holds_and_nothing_else(rows: Rows) -> None:
+    await rows.running("mine", **HERE.values())
+    await rows.running("mine, too", kind=CONSOLIDATION, **HERE.values())
+    await rows.running("elsewhere")
+    before_it = structs.replace(HERE, process_start="before it")
+    await rows.running("its pid", **before_it.values())
+
+    assert 2 == await rows.do(jobs.release_process, HERE, NOW)
+    states = {row["job_key"]: row["status"] for row in await rows.query("test.jobs")}
+    assert {"mine": "pending", "mine, too": "pending", "elsewhere": "running", "its pid": "running"} == states

@@ -25,6 +25,7 @@ import anyio.to_thread
 import psycopg
 from psycopg import IsolationLevel, sql
 from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
@@ -41,6 +42,15 @@ _LOCK_SECONDS: Final = 30.0
 """How long a transaction waits for rows or claims that another one holds."""
 _IDLE_SECONDS: Final = 60
 """The server ends a transaction whose process stands still for this long, which releases its locks."""
+_CONNECTION: Final = {
+    "application_name": "commonplace",
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""Unless the address says otherwise. A connection whose network is gone breaks after a minute, not after hours."""
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 
 Connection = psycopg.Connection[dict[str, Any]]
@@ -76,6 +86,8 @@ class _PostgresTransaction:
     def execute_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
         with self._connection.cursor() as cursor:
             cursor.executemany(cast("Any", rendered(name)), [_storable(row) for row in rows])
+        # The driver sends rows as a pipeline; the server forgets then that it ends transactions that stand still.
+        self._connection.execute("SELECT 1")
 
     def serialise(self, name: str, /) -> None:
         key = zlib.crc32(f"{self._schema}.{name}".encode())
@@ -114,9 +126,8 @@ class PostgresDatabase:
             raise self._unusable(error) from error
 
     def _connect(self) -> Connection:
-        connection = Connection.connect(
-            self._address, autocommit=True, row_factory=dict_row, connect_timeout=5, application_name="commonplace"
-        )
+        values = {**_CONNECTION, **conninfo_to_dict(self._address)}
+        connection = Connection.connect(make_conninfo("", **values), autocommit=True, row_factory=dict_row)
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.schema)))
         for name, seconds in (("lock_timeout", _LOCK_SECONDS), ("idle_in_transaction_session_timeout", _IDLE_SECONDS)):
             connection.execute("SELECT set_config(%s, %s, false)", (name, f"{seconds * 1000:.0f}ms"))
@@ -177,7 +188,7 @@ class PostgresDatabase:
             with connection.transaction():
                 result = body(_PostgresTransaction(connection, self.schema))
                 may_be_committed = True
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
             if connection.broken and not may_be_committed:
                 raise _ConnectionLost from error
             raise

@@ -8,8 +8,7 @@ memory.
 
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
 account with nothing left, a server that asks to wait longer than the run may last, a database that is away. So does a
-server that fails again
-and again (`CircuitBreaker`); the sessions that it failed on count as failed.
+server that fails again and again (`CircuitBreaker`); the sessions that it failed on count as failed.
 
 The embedded extractor is a plain function of a file: where there is much to read, processes run it on all cores.
 """
