@@ -67,6 +67,8 @@ async def test_without_tools_the_section_names_none(beside: Beside, model: str |
 
     assert not [name for space, name in offered(request) if space == "memories"]
     assert not re.search(r"memories(?:\.|__)(?:list|read|search|find|add)", section(request))
+    assert "commonplace memory note TEXT" in section(request), "the sandbox refuses a file, which nobody could sign"
+    assert "write one small file" not in section(request)
 
 
 async def test_where_memory_is_off_neither_is_there(beside: Beside) -> None:

@@ -61,6 +61,12 @@ def _as_expected(row: tuple[Path, dict[str, Any]]) -> None:
         ({"isCompactSummary": True, "isMeta": True}, "summary", "compact_summary"),
         ({"isMeta": True}, "Continue from where you left off.", "injected"),
         ({"isMeta": True, "promptSource": "sdk"}, "body of a skill", "injected"),
+        ({"sourceToolUseID": "toolu_1"}, "From now on, always use tabs.", "injected"),
+        (
+            {"sourceToolUseID": "toolu_1"},
+            "<command-name>/x</command-name><command-args>use tabs</command-args>",
+            "injected",
+        ),
         ({"origin": {"kind": "task-notification"}, "promptSource": "sdk"}, "done", "injected"),
         ({"origin": {"kind": "human"}, "promptSource": "typed"}, "hello", "user"),
         ({"origin": {"kind": "human"}, "promptSource": "typed"}, "<system-reminder> is what?", "user"),

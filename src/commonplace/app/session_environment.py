@@ -75,7 +75,8 @@ class HomeEnvironment:
             return ""
         from commonplace.memory.recall import scoped_prompt
 
-        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._home.settings.memory.tools else []
+        # With any tool, no note is to be written as a file: the sandbox refuses it, and it would count as the person's.
+        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._home.settings.memory.tools else ["shell"]
         try:
             made = await scoped_prompt.prompt(self._store, folder=cwd, count=True, tools=tools, cites=True)
         except (CommonplaceError, OSError) as error:

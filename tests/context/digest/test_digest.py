@@ -123,6 +123,14 @@ def test_tags_are_no_names() -> None:
     assert {"read_config", "row_type"} == {name.text for name in seen.names.known}
 
 
+def test_tags_with_attributes_are_no_names_but_what_stands_in_them_is() -> None:
+    seen = tally(
+        user('<permission_profile type="disabled"><file_system /></permission_profile> <my_file path="a_b.py">')
+    )
+
+    assert ["a_b.py"] == [name.text for name in seen.names.known]
+
+
 def test_names_stand_under_the_file_that_they_were_seen_in() -> None:
     defined = "\n".join(f"    value_{number} = make_{number}()" for number in range(12))
     seen = tally(user("go"), call(1, "cat src/shapes.py"), output(1, defined), user("use value_3 in src/shapes.py"))

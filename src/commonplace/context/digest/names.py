@@ -39,8 +39,11 @@ class SessionName(msgspec.Struct, frozen=True):
 
 
 _URL: Final = re.compile(r"https?://[^\s\"'<>`\\)\]}|]+")
-_TAG: Final = re.compile(r"(?:</|(?<!\w)<)[a-z][a-z0-9_-]{0,60}>")
-"""A tag of a harness, such as `<system-reminder>`; the parameter of a generic type stands behind a word."""
+_TAG: Final = re.compile(r"(?:</|(?<!\w)<)[a-z][a-z0-9_-]{0,60}(?=\s{0,9}/?>|\s{1,9}[a-z][\w:-]{0,60}=)")
+"""A tag of a harness, such as `<system-reminder>`, without its attributes.
+
+The parameter of a generic type stands behind a word.
+"""
 _RUN: Final = re.compile(r"[A-Za-z0-9_~./@#+{},-]{2,}")
 _NUMBER: Final = re.compile(
     r"\b\d+(?:\.\d+)?\s?(?:%|(?:ms|µs|us|ns|secs?|seconds|mins?|minutes|hours|days|[KMGT]i?B|kB|px|fps|[MG]?Hz)\b)"

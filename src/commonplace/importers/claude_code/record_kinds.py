@@ -36,7 +36,7 @@ def of_record(record: ClaudeRecord) -> str | None:
     """Return the kind of all texts of a user record where the record itself tells it, else None."""
     if record.is_compact_summary:
         return SUMMARY
-    if record.is_meta:
+    if record.is_meta or record.source_tool_use_id:
         return imported_kind("injected")
     if record.is_sidechain:
         return imported_kind("subagent_prompt")

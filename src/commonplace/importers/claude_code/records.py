@@ -90,6 +90,8 @@ class ClaudeRecord(msgspec.Struct, gc=False, rename="camel"):
     is_compact_summary: bool = False
     is_api_error_message: bool = False
     prompt_source: str = ""
+    source_tool_use_id: str = msgspec.field(default="", name="sourceToolUseID")
+    """The call that put the text there: a skill that the model asked for."""
     origin: RecordOrigin | None = None
     plan_content: msgspec.Raw = msgspec.Raw()
     pasted_contents: msgspec.Raw = msgspec.Raw()
