@@ -1,4 +1,4 @@
-"""Learning needs the database: without it nothing is learned, and what goes away in the middle is told in a sentence."""
+"""Learning needs the database: without it nothing is learned, and what goes away meanwhile is told in a sentence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from learners import NOW, environment, workspace
+from test_frame import RAW, SUMMARY, Scripted, learn, session
 
 import processes
 from commonplace.app import book as books
@@ -17,13 +18,12 @@ from commonplace.learning import worker
 from commonplace.learning.consolidate import phase2
 from commonplace.learning.consolidate.consolidator import MergeConsolidator
 from commonplace.learning.evaluate import cases, files
-from commonplace.learning.evaluate.cases import Case, CaseSession
+from commonplace.learning.evaluate.cases import Case
 from commonplace.learning.extract import phase1
 from commonplace.learning.reading.session_view import SessionView
 from commonplace.state import jobs
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.outputs import Output
-from test_frame import RAW, SUMMARY, Scripted, learn, session
 
 T = TypeVar("T")
 
