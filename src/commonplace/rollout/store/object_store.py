@@ -90,8 +90,9 @@ class ObjectStore:
             pages = obstore.list(  # pyright: ignore[reportUnknownMemberType] (it names a library that is not here)
                 self._store(), prefix, chunk_size=1000
             )
-            for page in pages:
-                self.requests += 1
+            self.requests += 1
+            for number, page in enumerate(pages):
+                self.requests += number > 0
                 for each in page:
                     yield StoredObject(each["path"], each["size"], each["e_tag"] or str(each["last_modified"]))
 

@@ -23,7 +23,7 @@ from commonplace.rollout.store.object_store import StoredObject
 LONGEST: Final = 8 * 2**20
 """Longest segment that an upload makes; one of this size is never merged."""
 _TIERS: Final = (512 * 2**10, LONGEST)
-_MERGED: Final = 16
+MERGED: Final = 16
 """So many neighbours of one tier become one: a ledger has about its size / 8 MiB segments, and at most 30 more."""
 _KEY: Final = re.compile(r"(?P<start>\d{16})(?:-(?P<size>\d+))?")
 
@@ -108,7 +108,7 @@ class Manifest:
             if not is_next or segment.size >= LONGEST:
                 break
             run.append(segment)
-        return run[::-1] if len(run) >= _MERGED else []
+        return run[::-1] if len(run) >= MERGED else []
 
 
 def key(folder: str, start: int, size: int | None = None) -> str:

@@ -149,7 +149,8 @@ class Uploads:
         for start, stop in [*((hole.start, hole.end) for hole in manifest.holes()), *_cut(manifest.end, end)]:
             self._create(folder, source, start, stop)
         self.notes.write(Note(note.file, end, _checksum(source, end)))
-        self._merge(folder, source)
+        if len(manifest.all) + 1 >= segments.MERGED or manifest.leftovers():
+            self._merge(folder, source)
 
     def _create(self, folder: str, source: BinaryIO, start: int, stop: int) -> None:
         """Make a segment; a torn one in its place is left to be covered."""
