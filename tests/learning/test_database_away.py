@@ -119,9 +119,9 @@ async def test_a_database_that_goes_away_while_sessions_are_read_is_told_as_what
 @pytest.mark.anyio
 async def test_a_database_that_goes_away_while_the_memory_is_made_is_told_as_what_it_is(tmp_path: Path) -> None:
     class Losing(MergeConsolidator):
-        def consolidate(self, *given: Any) -> Any:
+        def consolidate(self, material: Any) -> Any:
             away.is_away = True
-            return super().consolidate(*given)
+            return super().consolidate(material)
 
     async with books.open(environment=environment(tmp_path / "home", "sqlite")) as book:
         await learn(book, [session()], tmp_path, Scripted())
