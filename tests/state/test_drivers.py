@@ -508,7 +508,7 @@ async def test_a_file_that_is_no_database_is_one_sentence_and_stays_as_it_is(tmp
 async def test_a_transaction_that_stands_still_after_many_rows_is_ended_by_the_server(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver sends many rows as a pipeline, after which the server would wait for as long as the connection lives."""
+    """The driver sends many rows as a pipeline, after which the server would wait as long as the connection lives."""
     monkeypatch.setattr(driver, "_IDLE_SECONDS", 0.05)
     server = await PostgresDatabase.open(postgres)
     left: list[bool] = []
