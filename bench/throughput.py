@@ -96,7 +96,8 @@ def _run(variables: dict[str, str], *words: str) -> None:
 
 def workers(folder: Path, server: str, port: int) -> Table:
     """Let some workers read one queue."""
-    title = f"Sessions through phase 1 on PostgreSQL, {os.cpu_count()} cores for workers, server and model together"
+    busy = f"{os.getloadavg()[0]:.1f} other processes ran at its start"
+    title = f"Sessions through phase 1 on PostgreSQL, {os.cpu_count()} cores for workers, server and model; {busy}"
     table = Table(title, ("reader", "workers", "sessions", "time", "sessions/s", "times one worker"))
     for reader, count in SESSIONS.items():
         source, first = _sessions(folder / f"source {count}", count), 0.0
@@ -133,7 +134,8 @@ def _race(variables: dict[str, str], number: int) -> float:
 def claims(server: str, costs: dict[str, float]) -> Table:
     """Measure single transactions with queues of growing length; put what the longest one costs into `costs`."""
     names = [f"{size:,} queued" for size in QUEUES]
-    table = Table("One transaction on PostgreSQL, median, by the length of the queue", ("what", *names, "last ÷ first"))
+    title = "One transaction on PostgreSQL, median, by the length of the queue; every thread was read once before"
+    table = Table(title, ("what", *names, "last ÷ first"))
     found = [anyio.run(_costs, _database(server, f"queue_{size}"), size) for size in QUEUES]
     costs.update(found[-1])
     for what in found[0]:
@@ -159,6 +161,9 @@ def _queue(address: str, size: int) -> None:
         connection.execute(
             f"INSERT INTO commonplace.threads ({', '.join(columns)}) SELECT {values} FROM {source}".encode()
         )
+        ended = "SELECT 'memory_stage1', thread_id, 'done', 3, 0, 0 FROM commonplace.threads"
+        names = "kind, job_key, status, retry_remaining, input_watermark, last_success_watermark"
+        connection.execute(f"INSERT INTO commonplace.jobs ({names}) {ended}".encode())
         connection.execute("VACUUM ANALYZE")
 
 

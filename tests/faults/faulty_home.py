@@ -72,7 +72,7 @@ CREATE OR REPLACE TRIGGER fault_output AFTER INSERT OR UPDATE OF raw_memory ON c
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Taught:
     """Sessions, and what one quiet run makes of them."""
 

@@ -1,10 +1,10 @@
-"""Learning needs the database: without it nothing is learned, and what goes away meanwhile is told in a sentence."""
+"""Without the database nothing is learned, and what goes away in the middle is told in a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import pytest
@@ -16,13 +16,14 @@ from commonplace.app import book as books
 from commonplace.errors import StateError
 from commonplace.learning import worker
 from commonplace.learning.consolidate import phase2
-from commonplace.learning.consolidate.consolidator import MergeConsolidator
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.learning.evaluate import cases, files
 from commonplace.learning.evaluate.cases import Case
 from commonplace.learning.extract import phase1
 from commonplace.learning.reading.session_view import SessionView
-from commonplace.state import jobs
-from commonplace.state.database import Database, Row, Transaction
+from commonplace.state import jobs, projects
+from commonplace.state.database import Database, Transaction
 from commonplace.state.outputs import Output
 
 T = TypeVar("T")
@@ -119,7 +120,7 @@ async def test_a_database_that_goes_away_while_sessions_are_read_is_told_as_what
 @pytest.mark.anyio
 async def test_a_database_that_goes_away_while_the_memory_is_made_is_told_as_what_it_is(tmp_path: Path) -> None:
     class Losing(MergeConsolidator):
-        def consolidate(self, material: Any) -> Any:
+        def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
             away.is_away = True
             return super().consolidate(material)
 
@@ -149,8 +150,8 @@ async def test_whoever_lost_a_session_tells_nothing_about_its_project(tmp_path: 
             await database.write(lambda tx: jobs.release_process(tx, jobs.this_process(), book.state.now_s()))
             return Output(RAW, SUMMARY, "a-slug")
 
-    def evidence(tx: Transaction) -> list[Row]:
-        return tx.query("threads.evidence")
+    def evidence(tx: Transaction) -> list[str]:
+        return [row["evidence"] for row in projects.threads(tx, book.state.key) if row["evidence"]]
 
     async with books.open(environment=environment(tmp_path / "home", "sqlite")) as book:
         database = await book.state.database()

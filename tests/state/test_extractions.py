@@ -731,7 +731,7 @@ async def test_what_a_clock_that_was_ahead_noted_keeps_no_background_start_waiti
     for key in ("held", "failed", "failed now"):
         await rows.thread(key, MARK)
     await rows.running("held", lease_until=ahead, input_watermark=MARK)
-    failed: dict[str, Any] = {"status": "error", "input_watermark": MARK, "retry_remaining": 2}
+    failed: Columns = {"status": "error", "input_watermark": MARK, "retry_remaining": 2}
     await rows.job("failed", **failed, finished_at=ahead, retry_at=ahead + HOUR)
     await rows.job("failed now", **failed, finished_at=NOW, retry_at=NOW + HOUR)
 

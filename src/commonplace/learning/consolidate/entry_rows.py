@@ -11,11 +11,15 @@ from commonplace.state.database import Transaction
 
 
 def write(tx: Transaction, home: str, consolidated: ConsolidatedMemory, fingerprint: str) -> None:
-    """Make the rows of a home say what its memory holds."""
+    """Make the rows of a home say what its memory holds.
+
+    Candidates that were said in the same words have the same id: the first stands for them.
+    """
     hidden = {entry.id for entry in consolidated.left_out}
     rows = [_row(entry, is_shown=entry.id not in hidden) for entry in consolidated.entries]
     rows += [_row(entry, is_candidate=True) for entry in consolidated.candidates]
-    entries.replace(tx, home, rows, fingerprint)
+    by_id = {row["entry_id"]: row for row in reversed(rows)}
+    entries.replace(tx, home, list(reversed(by_id.values())), fingerprint)
     for thread_id in _pinned(consolidated.entries):
         outputs.pin(tx, thread_id)
 
