@@ -19,7 +19,9 @@ from bench import (
     learning,
     ledger,
     measure,
+    peers,
     redact,
+    report,
     retention,
     retrieval,
     session_start,
@@ -46,6 +48,7 @@ RUNS = {
     "context": ("The context", context.run_all),
     "agent": ("The agent", agent.run_all),
     "app_server": ("The app server", app_server.run_all),
+    "peers": ("Beside its peers", peers.run_all),
 }
 
 
@@ -61,6 +64,7 @@ def main(chosen: list[str]) -> None:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.md").write_text(text, "utf-8")
         print(f"\nwritten: {RESULTS / name}.md")
+    report.write()
 
 
 if __name__ == "__main__":

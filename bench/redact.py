@@ -24,6 +24,7 @@ from commonplace.redact.scan import scan
 ROOT: Final = Path(__file__).parent.parent
 SIZE: Final = 4_000_000
 SHORT: Final = 50_000
+SESSIONS: Final = "sessions of Codex and Claude Code (JSON lines)"
 WORST: Final = 12
 START: Final = """
 import time, msgspec, re
@@ -92,7 +93,7 @@ def inputs() -> dict[str, bytes]:
     """Return the kinds of text that are measured."""
     packages = Path(json.__file__).parent.parent
     return {
-        "sessions of Codex and Claude Code (JSON lines)": _files("*.jsonl", ROOT / "tests" / "data", ROOT / "src"),
+        SESSIONS: _files("*.jsonl", ROOT / "tests" / "data", ROOT / "src"),
         "Python source": _files("*.py", packages / "asyncio", packages / "email", packages / "http"),
         "documentation": _files("*.md", ROOT / "docs", ROOT / "bench"),
         "logs": _logs(),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 import pytest
+from bench import report
 from release import doc_site, flows, reference
 
 from commonplace.config import SETTINGS
@@ -152,14 +153,14 @@ def settings_table() -> str:
 
 
 def test_what_is_made_from_the_code_and_the_pages_is_as_they_are() -> None:
-    made = flows.pictures()
+    made = {**flows.pictures(), **report.made()}
     made[ROOT / "docs" / "reference.md"] = reference.library()
     made[ROOT / "release" / "commonplace.1"] = reference.manual()
     if os.environ.get("UPDATE_DOCS"):
         for path, text in made.items():
             path.write_text(text, "utf-8")
 
-    assert len(made) == 6
+    assert len(made) == 11
     assert [] == [path.name for path, text in made.items() if path.read_text("utf-8") != text]
 
 

@@ -25,7 +25,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from commonplace import config
 from commonplace.errors import AppServerError, BadInput
 from commonplace.surfaces.app_server import addresses, calls, params, shapes
-from commonplace.surfaces.app_server.calls import Call
+from commonplace.surfaces.app_server.calls import RpcMethod
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Client:
         self._listeners: list[MemoryObjectSendStream[Notice]] = []
         self._is_gone = False
 
-    async def request(self, call: Call[P, R], given: P) -> R:
+    async def request(self, call: RpcMethod[P, R], given: P) -> R:
         """Ask for something and return the result.
 
         Raises:

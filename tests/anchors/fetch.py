@@ -26,6 +26,8 @@ S3_SERVER = "moto[server]==5.2.5"
 """A server that speaks S3, likewise."""
 FUZZER = "atheris==3.0.0"
 """A fuzzer that is led by what it reaches, likewise; it is there for some versions of Python only."""
+PEERS = {"openai-agents": "openai-agents==0.24.0", "detect-secrets": "detect-secrets==1.5.0"}
+"""What `bench/peers.py` measures beside us, each in an environment of its own."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -50,6 +52,11 @@ def python_sdk() -> Path:
 def s3_server() -> Path:
     """Return the interpreter of the environment that the S3 server is in."""
     return cache() / "s3-server" / "bin" / "python"
+
+
+def peer(name: str) -> Path:
+    """Return the interpreter of the environment that a peer is in."""
+    return cache() / "peers" / name / "bin" / "python"
 
 
 def has_python_sdk() -> bool:
@@ -85,18 +92,19 @@ def _install(python: Path, package: str, *steps: list[str]) -> int:
         return 0
     install = [str(python), "-m", "pip", "install", "--quiet"]
     commands = [[sys.executable, "-m", "venv", str(python.parent.parent)], *([*install, *step] for step in steps)]
-    if any(subprocess.run(command, check=False).returncode for command in commands):
+    own = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}  # those pins are ours
+    if any(subprocess.run(command, env=own, check=False).returncode for command in commands):
         print(f"make: {package} could not be fetched; check that the package index is reachable.", file=sys.stderr)
         return 1
     return 0
 
 
 def fetch_python_packages() -> int:
-    """Make environments with the Python SDK, without the Codex that it would bring along, and with the S3 server."""
+    """Make environments with the Python SDK, without the Codex that it would bring along, with the S3 server, and with each peer."""
     sdk = _install(python_sdk(), PYTHON_SDK, ["pydantic>=2.12", "packaging"], ["--no-deps", PYTHON_SDK])
     server = _install(s3_server(), S3_SERVER, [S3_SERVER])
     _install(fuzzer(), FUZZER, [FUZZER])  # without it, those tests skip
-    return sdk or server
+    return max(sdk, server, *(_install(peer(name), package, [package]) for name, package in PEERS.items()))
 
 
 def main() -> int:

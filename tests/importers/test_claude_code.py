@@ -505,6 +505,53 @@ def test_a_branch_that_is_left_for_good_and_named_as_the_end_comes_back(tmp_path
     assert ["first", "second"] == converted(transcript).main.active_texts
 
 
+@pytest.mark.parametrize("parents", [[None, 0, 0, 1], [None, 0, 0, 1, 2, 3], [None, 0, None, 1]])
+@pytest.mark.parametrize("compacted", [0, 1, 2])
+def test_who_goes_on_with_a_branch_has_it_also_where_a_branch_was_compacted(
+    tmp_path: Path, parents: list[int | None], compacted: int
+) -> None:
+    transcript = Transcript(tmp_path)
+    ends: list[str] = []
+    for number, parent in enumerate(parents):
+        transcript.says(f"prompt {number}", parent=None if parent is None else ends[parent])
+        ends.append(transcript.answers(f"answer {number}"))
+        if number == compacted:
+            transcript.add("system", parent=None, logicalParentUuid=ends[-1], subtype="compact_boundary")
+            ends[-1] = transcript.says(f"They said {number}.", isCompactSummary=True)
+    path = [len(parents) - 1]
+    while (parent := parents[path[0]]) is not None:
+        path.insert(0, parent)
+
+    found = converted(transcript).main
+
+    assert [f"prompt {number}" for number in path] == found.active_texts
+    assert found.compactions[-1]["message"] == f"They said {compacted}."
+
+
+@pytest.mark.parametrize("kind", ["attachment", "progress", "system", "command"])
+@pytest.mark.parametrize(("hook", "active"), [("UserPromptSubmit", ["second"]), ("SessionStart", ["first", "second"])])
+def test_a_root_before_a_prompt_takes_everything_back_unless_a_session_starts_with_it(
+    tmp_path: Path, kind: str, hook: str, active: list[str]
+) -> None:
+    transcript = Transcript(tmp_path)
+    transcript.says("first")
+    transcript.answers("one")
+    match kind:
+        case "attachment":
+            transcript.add(kind, parent=None, attachment={"type": "hook_success", "hookEvent": hook, "content": "x"})
+        case "progress":
+            transcript.add(kind, parent=None, data={"type": "hook_progress", "hookEvent": hook})
+        case "system":
+            transcript.add(kind, parent=None, subtype="informational", content=hook)
+            active = ["second"]
+        case _:
+            transcript.says("<command-name>/cost</command-name>", parent=None)
+            active = ["second"]
+    transcript.says("second", promptSource="typed")
+
+    assert active == converted(transcript).main.active_texts
+
+
 @pytest.mark.parametrize(
     ("leaf", "goes_on", "taken_back"),
     [(1, False, [1]), (0, False, [2]), (2, False, []), (1, True, []), (None, False, [])],

@@ -14,6 +14,8 @@ from redact import made
 
 TOKEN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:+/=$%|{}!#"
 
+CONTROLS = str.maketrans({"␍": "\r", "␋": "\v", "␌": "\f", "␠": "\u00a0", "␣": "\u2003"})
+
 
 def families() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
@@ -22,7 +24,7 @@ def families() -> dict[str, list[str]]:
         if line.startswith("## "):
             rows = found.setdefault(line[3:], [])
         elif not line.startswith("# "):
-            rows.append(line.replace("⏎", "\n").replace("⇥", "\t").replace("␛", "\x1b"))
+            rows.append(line.replace("⏎", "\n").replace("⇥", "\t").replace("␛", "\x1b").translate(CONTROLS))
     return found
 
 
@@ -92,6 +94,37 @@ def test_what_stands_before_and_behind_a_secret_stays(family: str) -> None:
 @pytest.mark.parametrize("word", ["correcthorse", "Rumpelstiltskin", "blauervogel"])
 def test_a_word_is_a_password_after_an_unmistakable_name(text: str, word: str) -> None:
     assert redact(text.replace("@", word)) == text.replace("@", MARK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Server=db1;User Id=app;Password=@;",
+        "Uid=app;Pwd=@;Database=shop",
+        "host=db1 user=app password=@ dbname=shop",
+        "jdbc:postgresql://db1/shop?user=app&password=@",
+        '"Data Source=db1;Initial Catalog=shop;User ID=sa;Password=@"',
+        "Password=@;Server=db1",
+        "${DB_PASSWORD:-@}",
+    ],
+)
+@pytest.mark.parametrize("word", ["tulipwindow", "Tulipwindow", "wallabies"])
+def test_a_word_is_a_password_in_a_connection_string(text: str, word: str) -> None:
+    assert redact(text.replace("@", word)) == text.replace("@", MARK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "connect(host=db, user=user, password=given)",
+        "the line user=alice password=refused came from host a",
+        "Server=db;Password=changeme;",
+        "Server=db;Password=${secret};",
+        "host = db\npassword = given\n",
+    ],
+)
+def test_a_word_that_is_in_no_connection_string_stays(text: str) -> None:
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize("word", ["changeme", "password", "postgres", "example", "yourpassword", "secret", "wordpress"])

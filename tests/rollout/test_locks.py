@@ -47,6 +47,35 @@ def test_a_file_left_by_a_dead_process_locks_nobody_out(home: Path) -> None:
         assert f"{os.getpid()}\n" == (home / "locks" / "t1.lock").read_text()
 
 
+def test_a_lock_that_a_program_has_from_a_process_that_was_killed_is_waited_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = WriterLock(home, "t1")
+    held.acquire()
+    (home / "locks" / "t1.lock").write_text("999999\n")  # as if that process had been killed while it started a program
+    waited: list[float] = []
+
+    def pause(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            held.release()
+
+    monkeypatch.setattr(locks.time, "sleep", pause)
+    with WriterLock(home, "t1"):
+        assert 3 == len(waited)
+
+
+def test_a_lock_that_nobody_gives_up_is_not_waited_for_without_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(locks.time, "sleep", waited.append)
+    with WriterLock(home, "t1"):
+        (home / "locks" / "t1.lock").write_text("999999\n")
+        with pytest.raises(ThreadBusy, match="process 999999"):
+            WriterLock(home, "t1").acquire()
+
+    assert 4.9 < sum(waited) < 5.1
+
+
 def test_a_release_after_the_lock_was_swept_away_leaves_the_new_holder_alone(home: Path) -> None:
     first, second = WriterLock(home, "t1"), WriterLock(home, "t1")
     first.acquire()

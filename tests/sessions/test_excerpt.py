@@ -12,7 +12,7 @@ from commonplace.rollout import reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import open_ledger
 from commonplace.sessions import excerpt, markdown
-from commonplace.sessions.excerpt import Call, Mark, Said
+from commonplace.sessions.excerpt import ExcerptCall, ExcerptMark, Said
 from ledgers import Script, assistant, function_call, function_output, user
 
 PIXEL = base64.b64decode(
@@ -98,7 +98,7 @@ def test_an_answer_belongs_to_its_call_and_tells_how_it_went(home: Path) -> None
         function_output("c1", "Exit code: 0\nOutput:\nyes"),
     )
 
-    calls = [each for each in excerpt.newest(script.write_home(home)).blocks if isinstance(each, Call)]
+    calls = [each for each in excerpt.newest(script.write_home(home)).blocks if isinstance(each, ExcerptCall)]
 
     assert [(call.ok, call.output) for call in calls] == [
         (True, "Exit code: 0\nOutput:\nyes"),
@@ -111,7 +111,7 @@ def test_a_compaction_is_marked_with_its_score_and_a_rollback_with_its_turns(hom
     script = Script().turn(user("one")).compacted([user("kept")], message="what is left")
     script.line("commonplace", {"kind": "retention", "score": score}).event("thread_rolled_back", num_turns=2)
 
-    marks = [each for each in excerpt.newest(script.write_home(home)).blocks if isinstance(each, Mark)]
+    marks = [each for each in excerpt.newest(script.write_home(home)).blocks if isinstance(each, ExcerptMark)]
 
     assert [(mark.what, mark.text, mark.score) for mark in marks] == [
         ("compacted", "what is left", score),
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_a_mark_and_stops_nothing(home: Path) -> None:
     found = excerpt.newest(script.write_home(home))
 
     assert said(found) == ["one", "two"]
-    assert sum(isinstance(each, Mark) and each.what == "skipped" for each in found.blocks) == 2
+    assert sum(isinstance(each, ExcerptMark) and each.what == "skipped" for each in found.blocks) == 2
 
 
 def test_the_tokens_of_all_requests_are_found_with_the_compactions_between_them(home: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commonplace.surfaces import line_streams
 from commonplace.surfaces.mcp import protocol
-from commonplace.surfaces.mcp.protocol import Notice, Refusal, Reply, RpcRequest
+from commonplace.surfaces.mcp.protocol import ClientAnswer, Notification, Refusal, RpcRequest
 
 MEANING: list[tuple[bytes, protocol.Message]] = [
     (b'{"jsonrpc":"2.0","id":1,"method":"a"}', RpcRequest(1, "a", {})),
@@ -22,10 +22,10 @@ MEANING: list[tuple[bytes, protocol.Message]] = [
         b'{"jsonrpc":"2.0","id":1,"method":"a","params":{"id":1,"method":"b"}}',
         RpcRequest(1, "a", {"id": 1, "method": "b"}),
     ),
-    (b'{"jsonrpc":"2.0","method":"a"}', Notice("a", {})),
-    (b'{"jsonrpc":"2.0","method":"a","params":[1]}', Notice("a", {})),
-    (b'{"jsonrpc":"2.0","id":1,"result":3}', Reply(1, 3)),
-    (b'{"jsonrpc":"2.0","id":1,"error":{}}', Reply(1, None, refused=True)),
+    (b'{"jsonrpc":"2.0","method":"a"}', Notification("a", {})),
+    (b'{"jsonrpc":"2.0","method":"a","params":[1]}', Notification("a", {})),
+    (b'{"jsonrpc":"2.0","id":1,"result":3}', ClientAnswer(1, 3)),
+    (b'{"jsonrpc":"2.0","id":1,"error":{}}', ClientAnswer(1, None, refused=True)),
     (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', RpcRequest(1, "\N{REPLACEMENT CHARACTER}", {})),
     (
         b'{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"a"}',

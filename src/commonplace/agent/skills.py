@@ -74,15 +74,23 @@ def _in(folder: Path, root: Path | None, warn: Callable[[str], None] | None) -> 
         return
     for name in names[:MOST]:
         path = folder / name / files.FILE
-        if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        if root is not None and (why := _leads_away(path, root)):
             if warn is not None:
-                warn(f"The skill {path} is not offered: a link leads out of the project, to {os.path.realpath(path)}.")
+                warn(f"The skill {path} is not offered: a link leads {why}, to {os.path.realpath(path)}.")
             continue
         head = regular_files.read(path, _HEAD_BYTES)
         if isinstance(head, regular_files.ReadRefused):
             continue
         skill = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
         yield OfferedSkill(skill.name[:100], skill.description[:_DESCRIPTION], str(path))
+
+
+def _leads_away(path: Path, root: Path) -> str:
+    """Return where a link leads a skill of a project that it must not; empty if it stays."""
+    end, top = Path(os.path.realpath(path)), Path(os.path.realpath(root))
+    if not end.is_relative_to(top):
+        return "out of the project"
+    return "to a private file" if regular_files.is_private(end.relative_to(top)) else ""
 
 
 def named(words: str, offered: Sequence[OfferedSkill]) -> list[InjectedText]:

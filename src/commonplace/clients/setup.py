@@ -273,7 +273,7 @@ def _write(home: Path, records: list[_Recorded]) -> None:
 # What is set up
 
 
-class AgentStatus(msgspec.Struct, frozen=True):
+class AgentReport(msgspec.Struct, frozen=True):
     """What is set up for one agent (for `doctor`)."""
 
     agent: str
@@ -282,17 +282,17 @@ class AgentStatus(msgspec.Struct, frozen=True):
     is_wrong: bool = False
 
 
-def status(agent: Agent, environment: Mapping[str, str]) -> AgentStatus:
+def status(agent: Agent, environment: Mapping[str, str]) -> AgentReport:
     """Return what an agent's files say about us; a file that cannot be read is wrong."""
     if not is_found(agent, environment):
-        return AgentStatus(agent, found=False)
+        return AgentReport(agent, found=False)
     try:
         if has_plugin(agent, environment):
-            return AgentStatus(agent, found=True, parts=("plugin", *_trust(agent, environment)))
+            return AgentReport(agent, found=True, parts=("plugin", *_trust(agent, environment)))
         parts = _parts(agent, environment)
     except CommonplaceError as error:
-        return AgentStatus(agent, found=True, parts=(error.sentence(),), is_wrong=True)
-    return AgentStatus(agent, found=True, parts=tuple(parts))
+        return AgentReport(agent, found=True, parts=(error.sentence(),), is_wrong=True)
+    return AgentReport(agent, found=True, parts=tuple(parts))
 
 
 def _parts(agent: Agent, environment: Mapping[str, str]) -> list[str]:

@@ -19,7 +19,14 @@ from commonplace.protocol.fragments import Role
 
 Item = dict[str, Any]
 
-_BLOCK_END: Final = re.compile(r"<(\s*+/\s*+(?:INSTRUCTIONS|skills_instructions|skill)\b)", re.IGNORECASE)
+_UNSEEN: Final = "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]*+"
+"""What no reader sees between the letters of a sign."""
+_NAMES: Final = "|".join(_UNSEEN.join(name) for name in ("INSTRUCTIONS", "skills_instructions", "skill"))
+_FILLING: Final = rf"(?:\s|{_UNSEEN[:-2]}){{0,20}}"
+_BLOCK_END: Final = re.compile(
+    rf"[<\uff1c\ufe64\u2039](?={_FILLING}[\\/\uff0f\u2044\u2215]{{1,3}}{_FILLING}(?:{_NAMES})\b)", re.IGNORECASE
+)
+"""What ends a block, or looks as if it did."""
 _HASH_DOMAIN: Final = b"codex-world-state-fragment-v1\0"
 
 
@@ -43,7 +50,7 @@ class InjectedText(msgspec.Struct, frozen=True):
 
 def inert(text: str) -> str:
     """Return a text of a file with the signs escaped that would end the block which the text is put into."""
-    return _BLOCK_END.sub(r"&lt;\1", text)
+    return _BLOCK_END.sub("&lt;", text)
 
 
 def messages(texts: Iterable[InjectedText]) -> list[Item]:

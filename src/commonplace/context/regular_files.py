@@ -21,6 +21,9 @@ _FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """What a path says when nothing usable stands there, links in a circle included."""
 
+_TEXTS: Final = (".md", ".mdc", ".txt", "rules")
+"""How the names of hidden files end that people link their instructions to: `.cursorrules`."""
+
 
 class FilePrefix(msgspec.Struct, frozen=True):
     """The beginning of a file, and how long the file is."""
@@ -69,10 +72,15 @@ def link_target(path: Path) -> Path | None:
 
 
 def leaves(path: Path, root: Path) -> bool:
-    """Say whether a link leads a path out of its folder and out of a root, or into a repository's own files."""
+    """Say whether a link leads a path out of its folder and out of a root, or to what is private there."""
     end, folders = Path(os.path.realpath(path)), (Path(os.path.realpath(root)), Path(os.path.realpath(path.parent)))
     inside = [end.relative_to(folder) for folder in folders if end.is_relative_to(folder)]
-    return not inside or ".git" in inside[0].parts
+    return not inside or ".git" in inside[0].parts or (link_target(path) is not None and is_private(inside[0]))
+
+
+def is_private(path: Path) -> bool:
+    """Say whether a path in a project is a repository's own, or a hidden file that is no text for readers: `.env`."""
+    return ".git" in path.parts or (path.name.startswith(".") and not path.name.lower().endswith(_TEXTS))
 
 
 def read(path: Path, limit: int) -> FilePrefix | ReadRefused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 _INJECTION: Final = re.compile(
@@ -16,32 +17,53 @@ _INJECTION: Final = re.compile(
 )
 
 
+_HIDING: Final = re.compile(r"\"\"|''|\\(?=[A-Za-z])|\$[@*]|(?<=\w)\^(?=\w)")
+"""What a shell drops from inside a word."""
+_BLANKS: Final = re.compile(r"\$\{?IFS\}?")
 _FETCHES: Final = re.compile(
-    r"(?<![\w./-])(?:curl|wget|aria2c|lynx|iwr|irm|invoke-webrequest|invoke-restmethod|ncat"
-    r"|netcat|nc|socat|tftp|base64|xxd)(?![\w/-])|\.download(?:string|file)\b",
+    r"(?<![\w.-])(?:curl|wget|aria2c|axel|lynx|w3m|lwp-request|lwp-download|iwr|irm|invoke-webrequest|invoke-restmethod"
+    r"|start-bitstransfer|bitsadmin|certutil|ncat|netcat|nc|socat|tftp|base64|xxd)(?:\.exe)?(?![\w/-]|\.\w)"
+    r"|(?<![\w./-])(?:git[ ](?:[^;&|\n]{0,80}[ ])?clone|gh[ ](?:release|run)[ ]download|https?|fetch[ ]-[oq])[ ]"
+    r"|(?<![\w.-])(?:scp|rsync|sftp|ftp)[ ](?:-\S{1,40}[ ]){0,6}[\w.@-]{1,80}:|\.download(?:string|file)\b",
     re.IGNORECASE,
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
-_FETCHERS: Final = (
-    "curl", "wget", "aria2c", "lynx", "iwr", "irm", "invoke-", "nc", "netcat", "socat", "tftp", "base64", "xxd",
-    ".download",
-)  # fmt: skip
-"""Each match of the expression has one of these: a quick look before it is tried."""
 _RUNS: Final = re.compile(
     r"(?<![\w.-])(?:(?:ba|z|da|k|c|tc|fi|a)?sh|eval|source|exec|iex|invoke-expression|pwsh|powershell|osascript"
-    r"|(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?! +-[cemn]))(?![\w.=-])|(?<![\w./])\./|(?<![^\s`;&|(])\. "
-    r"|\bchmod ",
+    r"|(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?! +-[cemn]))(?![\w.=-])|(?<![\w./])\.[/\\]"
+    r"|(?:^|(?<=[;&|\n`(]))[ \t]*\. |(?<!\S)\. (?=<\()|\bchmod "
+    r"|(?<=[;&|\n(])[ \t]*(?:sudo[ ])?(?:~|/(?!(?:usr|bin|opt|sbin|dev)/))[/\w]"
+    r"|(?<=[;&|\n])[ \t]*(?:make|[\w.-]{1,40}\.exe)\b",
     re.IGNORECASE,
 )
 """Programs that run a text."""
+_CARRIERS: Final = frozenset({"sudo", "env", "command", "exec", "nohup", "time", "xargs", "busybox"})
+_SHELLS: Final = frozenset(
+    {"sh", "bash", "zsh", "dash", "ksh", "csh", "tcsh", "fish", "ash", "iex", "invoke-expression"}
+)
+_INTERPRETER: Final = re.compile(r"(?:python[\d.]{0,5}|node|perl|ruby|php)\Z")
+_PROGRAM: Final = re.compile(r"\s*[\w./-]+\s*")
+_ENDS: Final = ";&`\"')"
+"""What may stand behind a command."""
 _REMOTE: Final = re.compile(
-    r"\b(?:npx|bunx|uvx|dlx|pipx run|deno run|go run|pip3? install|npm (?:i|install|exec)|cargo install|gem install)\b"
-    r"[^\n;&|]{0,200}(?:https?://|git\+|--git\b)",
+    r"\b(?:npx|bunx|uvx|dlx|pipx (?:run|install)|deno (?:run|install)|go run|(?:uv )?pip3? install"
+    r"|uv (?:tool )?(?:run|install|add)"
+    r"|(?:npm|pnpm|yarn|bun) (?:i|install|exec|add|x)|cargo install|gem install|bun (?:run|x)|brew (?:install|tap)"
+    r"|mise (?:exec|x|use)|nix (?:run|shell|develop|profile install)|nix-shell|helm (?:install|upgrade)"
+    r"|kubectl (?:apply|create)"
+    r"|mshta|regsvr32|msiexec|rundll32|apt(?:-get)? install|dpkg -i|rpm -i|installer)\b"
+    r"[^\n;&|]{0,200}(?:https?://(?!localhost|127\.)|git\+|git@|--git\b|(?<![\w-])(?:github|gitlab|bitbucket|gist|ubi):)"
+    r"|/dev/(?:tcp|udp)/",
     re.IGNORECASE,
 )
-"""Programs that fetch and run in one."""
-_REMOTE_SIGNS: Final = ("://", "git+", "--git")
-"""The same for the expression above."""
+"""Programs that fetch and run in one, and what connects a shell with another machine."""
+_INLINE: Final = re.compile(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?=[ ]-)", re.IGNORECASE)
+"""Programs that may be given code as an argument."""
+_IS_CODE: Final = re.compile(r"[ ]-{1,2}(?:\w{0,8}[cer]|eval|run|print)\b", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"https?://|urlopen|\bsocket|file_get_contents|\bget\b", re.IGNORECASE)
+_EXECUTES: Final = re.compile(
+    r"\b(?:exec|eval|system|spawn\w{0,6}|popen|subprocess|Function|loadstring|compile|run_string)\b", re.IGNORECASE
+)
 _SEPARATE: Final = re.compile(r"[|;\n]|&&")
 _OPENS: Final = re.compile(r"<\(|\$\(|`|\(")
 _REACH: Final = 400
@@ -51,21 +73,45 @@ _MOST: Final = 20_000
 
 def fetches_and_runs(text: str) -> bool:
     """Say whether a text holds a command that runs what it fetches from elsewhere; such commands are never kept."""
-    looked = text[:_MOST]
-    lower = looked.lower()
-    is_odd = not looked.isascii()  # the expressions take a few other letters for those of a name
-    if (is_odd or any(sign in lower for sign in _REMOTE_SIGNS)) and _REMOTE.search(looked):
+    looked = _BLANKS.sub(" ", text[:_MOST])
+    bare = _HIDING.sub("", looked)
+    return _fetches_and_runs(looked) or (bare != looked and _fetches_and_runs(bare))
+
+
+def _fetches_and_runs(looked: str) -> bool:
+    if _REMOTE.search(looked) or _is_piped_into_shell(looked):
         return True
-    if not is_odd and not any(name in lower for name in _FETCHERS):
-        return False
+    for found in _INLINE.finditer(looked):
+        code = looked[found.end() : found.end() + _REACH].partition("\n")[0]
+        if all(sign.search(code) for sign in (_IS_CODE, _ADDRESS, _EXECUTES)):
+            return True
     fetches = [found.span() for found in _FETCHES.finditer(looked)]
     runs = [found.span() for found in _RUNS.finditer(looked)] if fetches else []
     for start, end in fetches:
         for first, last in runs:
-            if end <= first <= end + _REACH and _SEPARATE.search(looked, end, first):
+            if end <= first <= end + _REACH and _SEPARATE.search(looked, end - 1, max(first, end) + 1):
                 return True
             if last <= start <= last + _REACH and _OPENS.search(looked, last, start):
                 return True
+    return False
+
+
+def _is_piped_into_shell(text: str) -> bool:
+    """Say whether something runs whatever is piped into it: `| sudo -E bash`, `| python3 -`."""
+    for before, part in pairwise(text.split("|")):
+        words = part[:_REACH].partition("\n")[0].lstrip("& ").split()
+        while words and (words[0].lower() in _CARRIERS or words[0].startswith("-") or "=" in words[0]):
+            words.pop(0)
+        if not words:
+            continue
+        program = words[0].rstrip(_ENDS).rpartition("/")[2].lower()
+        if not before[-1:].isspace() and part[:1].isalpha() and words[0].rstrip(";&") != words[0].rstrip(_ENDS):
+            continue  # one of several words in an expression: `(sh|bash)`
+        if (words[1:2] == ["-c"] and len(words) > 2) or _PROGRAM.fullmatch(before):
+            continue  # the code is another, or what a program prints that is told nothing
+        is_alone = len(words) == 1 or words[0][-1] in _ENDS or words[1] == "-" or words[1][0] in _ENDS
+        if program in _SHELLS or (is_alone and _INTERPRETER.match(program)):
+            return True
     return False
 
 

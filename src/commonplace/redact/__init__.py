@@ -7,9 +7,9 @@ left is described in `docs/security.md`. The rules are loaded when the first tex
 from __future__ import annotations
 
 from commonplace.redact.spans import MARK, Secret
-from commonplace.redact.stream import Redactor
+from commonplace.redact.stream import AHEAD, CONTEXT, Redactor
 
-__all__ = ["MARK", "Redactor", "Secret", "find", "redact", "redact_all"]
+__all__ = ["MARK", "Redactor", "Secret", "find", "redact", "redact_all", "redact_part"]
 
 _BETWEEN = "\n\n\u241e\n\n"
 """Stands between texts that are looked through together."""
@@ -28,6 +28,17 @@ def redact_all(texts: list[str]) -> list[str]:
     if len(clean) == len(texts):
         return clean
     return [redact(text) for text in texts]  # a text has the mark itself, or a secret reaches over one
+
+
+def redact_part(text: str, begin: int, end: int) -> str:
+    """Return a part of a text without its secrets, told by what stands before and behind the part, too."""
+    start, at = max(begin - CONTEXT, 0), begin
+    shown: list[str] = []
+    for secret in find(text[start : end + AHEAD]):
+        if start + secret.end > at and start + secret.start < end:
+            shown += [text[at : max(at, start + secret.start)], MARK]
+            at = start + secret.end
+    return "".join([*shown, text[at:end]])
 
 
 def find(text: str) -> list[Secret]:

@@ -35,7 +35,12 @@ _AFTER: Final = re.compile(
               (?:\\{0,15}["'])? [ \t]{0,8}+ [:=]
             | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
             | [ \t]{0,4} \|[ \t]{0,4}default(?:\(|[ ](?=\\{0,15}["'])) ) [ \t]{0,8}+ )
-    | (?P<assign> [ \t]{0,40}+
+    | (?P<assign> (?>"""
+    + notation.SPACE
+    + rb"""{0,40}) (?>(?:"""
+    + notation.BREAK
+    + notation.VIEW
+    + rb"""(?=[=:](?![=:])))?)
         (?: : [ \t]{0,4} (?:&(?:'\w{1,12}[ ])?)? [A-Za-z_][\w.\[\]|<>?]{0,30}+ (?:[ ]\|[ ]\w{1,20}+)?
               (?: [ \t]{1,4}=(?![=>]) | =(?=\\{0,15}["'`]) )
           | As[ ]\w{1,12}[ ]= | \.{4,40}(?:[ ]?:)? | <- | &\#61;
@@ -43,7 +48,9 @@ _AFTER: Final = re.compile(
           | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D
           | \\u003d
           | (?: \|\| | \?\? | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
-        \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?>(?:[ \t]|\\{1,15}t){0,40})
+        \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?>"""
+    + notation.SPACE
+    + rb"""{0,40})
         (?: [|>][+\-]? """
     + notation.BREAK
     + notation.VIEW
@@ -111,6 +118,7 @@ _ARTICLE: Final = re.compile(
     rb"readonly|declare|let|const|var|final|static)[ ]"
 )
 _IS_NAME: Final = re.compile(rb"\\{0,15}[\"'`][ \t]{0,8}:(?!:)")
+_EXPANSION: Final = re.compile(rb"(?P<name>[A-Za-z_]\w{1,80}+):?[-=+][\"']?(?P<value>[^\s${}\"'`\\]{5,512}+)[\"']?\}")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 
@@ -119,11 +127,25 @@ def find(text: Text) -> Iterator[SecretSpan]:
     data = text.data
     seen: set[int] = set()
     for at, end in text.names:
+        if data.startswith(b"${", names.begin(data, at) - 2) and (span := _expansion(data, at)):
+            yield span
+            continue
         found = _AFTER.match(data, end)
         if found is not None and found.end() not in seen:
             seen.add(found.end())
             if span := _examine(data, at, found):
                 yield span
+
+
+def _expansion(data: bytes, at: int) -> SecretSpan | None:
+    """Return the default of a shell's variable: `${DB_PASSWORD:=…}`, `${DB_PASSWORD-…}`."""
+    start = names.begin(data, at)
+    found = _EXPANSION.match(data, start)
+    if found is None or found.end("name") <= at:
+        return None
+    value = ValueText(found.start("value"), found.end("value"), b"{", values.plain(found["value"]))
+    place = NamedValue(data, found["name"], rank(found["name"]), "assign", value, b"", b"=", is_flag=False)
+    return SecretSpan(value.start, value.end, "assignment") if verdict.is_secret(place) else None
 
 
 def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:

@@ -62,6 +62,12 @@ _VERB: Final = re.compile(
 )
 _CACHED: Final = re.compile(rb"(?=[A-Za-z])[\w.\-/:]{1,240}(?<=[\-_/.:])[0-9a-f]{8,64}\Z")
 _ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:*\-]{0,40}\Z|[A-Za-z]::\Z")
+_SERVER: Final = re.compile(
+    rb"(?i)\b(?:server|host|hostaddr|data source|address|dsn|driver|database|dbname|initial catalog|endpoint)[ ]?="
+    rb"[^;&\s=]{1,80}(?:[;&\s\"']|\Z)|\bjdbc:\w"
+)
+"""A pair of a connection string that tells where the server is, or how the string begins."""
+_LETTERS: Final = re.compile(rb"[A-Za-z]{5,40}\Z")
 _SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
 _LOOKUP: Final = re.compile(
     rb"(?:\A|[._])(?i:get|fetch|load|read|find|has|is|forgot|reset|delete|remove)(?:_|(?=[A-Z]))"
@@ -96,7 +102,7 @@ def is_secret(place: NamedValue) -> bool:
         return False
     if judge.is_uuid(text) and place.name.lower().endswith((b"client_token", b"client-token", b"clienttoken")):
         return False  # it makes a request idempotent
-    if _is_unmistakable(place):
+    if _is_unmistakable(place) or _is_connecting(place):
         return True
     form = place.form
     if form == "blank" and _is_set(place):
@@ -191,6 +197,26 @@ def _is_unmistakable(place: NamedValue) -> bool:
         return False
     spaced = b" " in place.assign.partition(b"=")[0] and b"=" in place.assign
     return bool(place.value.quote) or (not spaced and text[1:].islower())
+
+
+def _is_connecting(place: NamedValue) -> bool:
+    """Say whether a word is the password of a connection string: `Server=db;User Id=app;Password=…;`."""
+    text, end = place.value.text, place.value.end
+    if place.strength is not Rank.PASSWORD or place.assign != b"=" or not _LETTERS.match(text) or _TRIAL.search(text):
+        return False
+    behind = place.data[end : end + 100]
+    if place.before[-1:] not in (b";", b"&", b"?", b" ", b'"', b"'", b"") or behind[:1] not in (
+        b";",
+        b"&",
+        b" ",
+        b'"',
+        b"'",
+        b"\n",
+        b"",
+    ):
+        return False
+    line = place.data[notation.line_start(place.data, place.value.start) : place.value.start]
+    return _SERVER.search(line) is not None or _SERVER.search(behind.partition(b"\n")[0]) is not None
 
 
 def _is_sure(place: NamedValue) -> bool:

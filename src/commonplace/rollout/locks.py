@@ -1,9 +1,10 @@
 """One writer per thread, across processes: an advisory lock on a small file that names its holder.
 
-The kernel drops the lock when its process ends, however it ends, so a lock is never stale. The file is removed while
-the lock is still held, and whoever acquires checks that the file it locked is the one that the path names. A holder
-whose file was removed by somebody else (a home cleaned up, or put back from a backup) takes the lock anew or learns
-that it lost it.
+The kernel drops the lock when its process ends, however it ends, so a lock is never stale. Only a program that the
+process was starting as it was killed may have it for a moment longer, until it runs; that is waited for. The file is
+removed while the lock is still held, and whoever acquires checks that the file it locked is the one the path names.
+A holder whose file was removed by somebody else (a home cleaned up, or put back from a backup) takes the lock anew or
+learns that it lost it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import fcntl
 import hashlib
 import os
 import re
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,11 @@ from commonplace.rollout.private_folders import make_private
 
 FOLDER: Final = "locks"
 _PLAIN_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
+
+
+_PATIENCE: Final = 5.0
+"""For so many seconds a lock is waited for whose process is dead."""
+_PAUSE: Final = 0.01
 
 
 class WriterLock:
@@ -65,6 +72,7 @@ class WriterLock:
             os.close(held)
 
     def _take(self) -> None:
+        patience = _PATIENCE
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -74,6 +82,10 @@ class WriterLock:
             except BlockingIOError:
                 holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
                 os.close(descriptor)
+                if patience > 0 and _is_dead(holder):
+                    patience -= _PAUSE
+                    time.sleep(_PAUSE)
+                    continue
                 raise ThreadBusy(
                     f"Thread {self.thread_id} is being written by process {holder or 'unknown'}.",
                     hint="Wait until it ends, or fork the thread.",
@@ -111,6 +123,20 @@ class WriterLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _is_dead(holder: str) -> bool:
+    """Say whether the process that a lock's file names has ended."""
+    if not holder.isdecimal():
+        return False
+    try:
+        os.kill(int(holder), 0)
+        state = Path(f"/proc/{holder}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError, IndexError):  # another user's, or a system without /proc: it lives
+        return False
+    return state in "ZX"
 
 
 def _file_name(thread_id: str) -> str:

@@ -5,6 +5,7 @@ It reads the files themselves, so it needs no index and misses nothing; it ends 
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 import anyio.to_thread
@@ -41,10 +42,10 @@ def _search(rows: list[Row], query: Query, needle: Needle, clean: Clean, home: P
         path = Path(row["path"])
         stores = store if layout.is_under(row["path"], str(home.resolve())) else None
         try:
-            matches = [
+            matches = (
                 match for match in exact_text.search(path, needle, stores) if hits.is_new(match.time, query.since_s)
-            ]
-            newest = matches[::-1][: query.limit - len(found)]
+            )
+            newest = list(deque(matches, query.limit - len(found)))[::-1]
             if newest:
                 exact_text.number_turns(path, newest, inherited_turns(path))
         except CommonplaceError:

@@ -17,6 +17,7 @@ import msgspec
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import items
 from commonplace.protocol.rollout import MAX_LINE_BYTES, Line, Skipped
+from commonplace.redact import redact_part
 from commonplace.rollout import reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.fold import LedgerFold
@@ -27,6 +28,8 @@ _BEFORE: Final = 120
 """How many characters of a long text are shown before the match."""
 _AFTER: Final = 1_600
 """How many characters of a long text are shown after the match."""
+_MARGIN: Final = 8 * 2**10
+"""How many characters on either side of what is shown are kept, because they may tell that it holds a secret."""
 _SEARCHED: Final = frozenset({"response_item", "compacted"})
 _SPILLED: Final = b'"blob":['
 _LARGEST_BLOB: Final = 256 * 2**20
@@ -39,9 +42,25 @@ class TextMatch(msgspec.Struct):
     offset: int
     role: str
     text: str
+    """The text around the match, with a margin that is not shown."""
     time: str | None
     source_id: str | None
+    begin: int
+    """Where what is shown begins in the text."""
+    end: int
+    """Where it ends."""
+    is_cut: tuple[bool, bool]
+    """Whether more stands before and behind what is shown."""
     turn: int = 0
+
+    def begins_with(self, start: str) -> bool:
+        """Say whether what is shown is the beginning of its text, and begins so."""
+        return not self.is_cut[0] and self.text.startswith(start)
+
+    def shown(self) -> str:
+        """Return what is shown, without secrets."""
+        words = redact_part(self.text, self.begin, self.end)
+        return f"{'…' if self.is_cut[0] else ''}{words}{'…' if self.is_cut[1] else ''}"
 
 
 class Needle:
@@ -150,10 +169,13 @@ def _in_line(line: Line, needle: Needle, store: BlobStore | None) -> TextMatch |
 
 
 def _match(line: Line, role: str, text: str, at: int) -> TextMatch:
-    begin, end = max(0, at - _BEFORE), at + _AFTER
-    shown = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
+    begin, end = max(0, at - _BEFORE), min(len(text), at + _AFTER)
+    first = max(0, begin - _MARGIN)
+    kept = text[first : end + _MARGIN]
     origin = line.source()
-    return TextMatch(line.offset, role, shown, line.timestamp, (origin.id if origin is not None else "") or None)
+    source_id = (origin.id if origin is not None else "") or None
+    is_cut = begin > 0, end < len(text)
+    return TextMatch(line.offset, role, kept, line.timestamp, source_id, begin - first, end - first, is_cut)
 
 
 def _blob(store: BlobStore, sha256: str, size: int, needle: Needle) -> str | None:

@@ -152,7 +152,7 @@ def of_match(row: Row, match: TextMatch, clean: Clean) -> Hit:
         role=match.role,
         time=match.time,
         score=1.0,
-        text=clean(match.text),
+        text=clean(match.shown()),
         project=row["project"],
     )
 

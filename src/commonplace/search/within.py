@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -65,7 +66,8 @@ def _ranked(ledger: Ledger, query: Query, clean: Clean) -> list[Hit]:
 def _word_for_word(ledger: Ledger, store: BlobStore, query: Query, clean: Clean, *, ignore_case: bool) -> list[Hit]:
     """Return the texts of a thread that hold what is looked for, in their order."""
     needle = Needle(query.query, ignore_case=ignore_case)
-    found = [match for match in exact_text.search(ledger.path, needle, store) if hits.is_new(match.time, query.since_s)]
-    exact_text.number_turns(ledger.path, found[: query.limit], passages.inherited_turns(ledger.path))
+    new = (match for match in exact_text.search(ledger.path, needle, store) if hits.is_new(match.time, query.since_s))
+    found = list(islice(new, query.limit))
+    exact_text.number_turns(ledger.path, found, passages.inherited_turns(ledger.path))
     row = {"thread_id": ledger.thread_id, "project": ledger.meta.project()}
-    return [hits.of_match(row, match, clean) for match in found[: query.limit]]
+    return [hits.of_match(row, match, clean) for match in found]

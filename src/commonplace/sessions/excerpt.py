@@ -46,7 +46,7 @@ class Said(msgspec.Struct, tag="said"):
     begins_turn: bool = False
 
 
-class Call(msgspec.Struct, tag="call"):
+class ExcerptCall(msgspec.Struct, tag="call"):
     """A tool call and its output, if that is in the excerpt."""
 
     offset: int
@@ -59,7 +59,7 @@ class Call(msgspec.Struct, tag="call"):
     output_offset: int | None = None
 
 
-class Mark(msgspec.Struct, tag="mark"):
+class ExcerptMark(msgspec.Struct, tag="mark"):
     """Something that happened to the session: it was compacted, a turn was taken back or interrupted."""
 
     offset: int
@@ -70,7 +70,7 @@ class Mark(msgspec.Struct, tag="mark"):
     """Of a compaction of ours: the shares of names, told names and constraints that it kept."""
 
 
-Block = Said | Call | Mark
+Block = Said | ExcerptCall | ExcerptMark
 
 
 class TokenPoint(msgspec.Struct, frozen=True):
@@ -195,37 +195,39 @@ def _excerpt(path: Path, records: list[reader.Record], *, after: int | None) -> 
 def _blocks(records: Iterable[reader.Record]) -> tuple[list[Block], list[TokenPoint]]:
     blocks: list[Block] = []
     points: list[TokenPoint] = []
-    calls: dict[str, Call] = {}
+    calls: dict[str, ExcerptCall] = {}
     for record in records:
         if not isinstance(record, Line):
             text = f"{record.bytes} bytes could not be read: {record.reason}"
-            blocks.append(Mark(record.offset, None, "skipped", text))
+            blocks.append(ExcerptMark(record.offset, None, "skipped", text))
             continue
         try:
             _see(record, blocks, points, calls)
         except (msgspec.DecodeError, RecursionError):
-            blocks.append(Mark(record.offset, record.timestamp, "skipped", "a line that is not what its type says"))
+            blocks.append(
+                ExcerptMark(record.offset, record.timestamp, "skipped", "a line that is not what its type says")
+            )
     return blocks, points
 
 
-def _see(line: Line, blocks: list[Block], points: list[TokenPoint], calls: dict[str, Call]) -> None:
+def _see(line: Line, blocks: list[Block], points: list[TokenPoint], calls: dict[str, ExcerptCall]) -> None:
     match line.type:
         case "response_item":
             _item(line, items.view(line.payload), blocks, calls)
         case "compacted":
-            blocks.append(Mark(line.offset, line.timestamp, "compacted", rollout.compacted(line).message))
+            blocks.append(ExcerptMark(line.offset, line.timestamp, "compacted", rollout.compacted(line).message))
         case "event_msg":
             event = events.event(line.payload)
             if event.type == events.ROLLED_BACK:
-                blocks.append(Mark(line.offset, line.timestamp, "rolled_back", str(event.num_turns)))
+                blocks.append(ExcerptMark(line.offset, line.timestamp, "rolled_back", str(event.num_turns)))
             elif event.type == events.TURN_ABORTED:
-                blocks.append(Mark(line.offset, line.timestamp, "aborted"))
+                blocks.append(ExcerptMark(line.offset, line.timestamp, "aborted"))
             elif event.type == events.TOKEN_COUNT and (point := _token_point(line)) is not None:
                 points.append(point)
         case rollout.OWN_TYPE:
             note = msgspec.json.decode(line.payload, type=dict[str, Any])
             last = next(
-                (each for each in reversed(blocks) if isinstance(each, Mark) and each.what == "compacted"), None
+                (each for each in reversed(blocks) if isinstance(each, ExcerptMark) and each.what == "compacted"), None
             )
             if note.get("kind") == "retention" and last is not None and isinstance(note.get("score"), dict):
                 last.score = note["score"]
@@ -243,7 +245,7 @@ def _token_point(line: Line) -> TokenPoint | None:
     return TokenPoint(line.timestamp or "", info.last_token_usage.total_tokens, line.offset)
 
 
-def _item(line: Line, view: items.View, blocks: list[Block], calls: dict[str, Call]) -> None:
+def _item(line: Line, view: items.View, blocks: list[Block], calls: dict[str, ExcerptCall]) -> None:
     match view:
         case items.Message():
             _message(line, view, blocks)
@@ -251,18 +253,18 @@ def _item(line: Line, view: items.View, blocks: list[Block], calls: dict[str, Ca
             if text := "\n\n".join(part.text for part in summary if part.text):
                 blocks.append(Said(line.offset, line.timestamp, "reasoning", text))
         case items.FunctionCall(name=name, arguments=arguments, call_id=call_id):
-            calls[call_id] = Call(line.offset, line.timestamp, name, arguments)
+            calls[call_id] = ExcerptCall(line.offset, line.timestamp, name, arguments)
             blocks.append(calls[call_id])
         case items.CustomToolCall(name=name, input=given, call_id=call_id):
-            calls[call_id] = Call(line.offset, line.timestamp, name, given)
+            calls[call_id] = ExcerptCall(line.offset, line.timestamp, name, given)
             blocks.append(calls[call_id])
         case items.LocalShellCall(action=action, call_id=call_id):
-            call = Call(line.offset, line.timestamp, "shell", bytes(action).decode("utf-8", "replace"))
+            call = ExcerptCall(line.offset, line.timestamp, "shell", bytes(action).decode("utf-8", "replace"))
             calls[call_id or ""] = call
             blocks.append(call)
         case items.WebSearchCall(action=action):
             given = bytes(action).decode("utf-8", "replace")
-            blocks.append(Call(line.offset, line.timestamp, "web_search", given, ok=view.status != "failed"))
+            blocks.append(ExcerptCall(line.offset, line.timestamp, "web_search", given, ok=view.status != "failed"))
         case items.FunctionCallOutput() | items.CustomToolCallOutput():
             _answer(line, view, blocks, calls)
         case _:
@@ -286,7 +288,7 @@ def _answer(
     line: Line,
     view: items.FunctionCallOutput | items.CustomToolCallOutput,
     blocks: list[Block],
-    calls: dict[str, Call],
+    calls: dict[str, ExcerptCall],
 ) -> None:
     parts = [] if isinstance(view.output, str) else view.output
     text = view.output if isinstance(view.output, str) else "\n".join(part.text for part in parts if part.text)
@@ -294,7 +296,7 @@ def _answer(
     noted = origin.ok if origin is not None else None
     call = calls.get(view.call_id or "")
     if call is None:  # its call stands in an earlier stretch
-        call = Call(line.offset, line.timestamp, "output", "")
+        call = ExcerptCall(line.offset, line.timestamp, "output", "")
         blocks.append(call)
     call.output = text
     call.ok = transcript.output_ok(view.output) if noted is None else noted

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 
 from commonplace.protocol.rollout import SessionMeta
 from commonplace.sessions import excerpt
-from commonplace.sessions.excerpt import Block, Call, Mark, Said
+from commonplace.sessions.excerpt import Block, ExcerptCall, ExcerptMark, Said
 
 _FENCE: Final = re.compile(r"`{3,}")
 _NAMES: Final = {"user": "Person", "agent": "Agent", "context": "Context", "reasoning": "Reasoning"}
@@ -52,12 +52,12 @@ def _told(block: Block, clean: Callable[[str], str]) -> str:
             seen = f"\n\n*{images} image(s)*" if images else ""
             body = fenced(clean(text)) if who == "context" else clean(text)
             return f"## {_NAMES[who]}{_at(block.time)}\n\n{body}{seen}\n\n"
-        case Call(name=name):
+        case ExcerptCall(name=name):
             parts = [f"### {name}{'' if block.ok in (None, True) else ' (failed)'}{_at(block.time)}\n\n"]
             parts += [fenced(clean(block.input)) + "\n\n"] if block.input else []
             parts += [fenced(clean(block.output)) + "\n\n"] if block.output else []
             return "".join(parts)
-        case Mark(what=what, text=text):
+        case ExcerptMark(what=what, text=text):
             return f"*{what.replace('_', ' ')}{': ' + clean(text) if text else ''}*\n\n"
         case _:
             assert_never(block)

@@ -39,6 +39,23 @@ SCRIPT = "scripts/check.sh"
         ("sh", "scripts/check.sh"),
         ("/bin/sh", "-c", "exec scripts/check.sh"),
         ("check.sh", "--fast"),
+        "cd scripts && ./check.sh",
+        "pushd scripts; bash check.sh",
+        "bash -c 'cd scripts && sh check.sh'",
+        ("env", "-C", "scripts", "./check.sh"),
+        "bash < scripts/check.sh",
+        "echo $(scripts/check.sh)",
+        "x=`sh scripts/check.sh`; echo $x",
+        "$(pwd)/scripts/check.sh",
+        "${DIR:-scripts}/check.sh",
+        "DIR=scripts; sh $DIR/check.sh",
+        "PATH=scripts:$PATH check.sh",
+        "for f in scripts/*.sh; do bash $f; done",
+        "find scripts -name '*.sh' -exec sh {} ;",
+        "run-parts scripts",
+        "BASH_ENV=scripts/check.sh bash -c true",
+        "sh scripts/check",
+        "python3 -c \"exec(open('scripts/check.sh').read())\"",
     ],
 )
 def test_the_file_that_a_command_runs_is_known(tmp_path: Path, command: str | tuple[str, ...]) -> None:
@@ -46,6 +63,43 @@ def test_the_file_that_a_command_runs_is_known(tmp_path: Path, command: str | tu
     (tmp_path / SCRIPT).write_text("")
 
     assert tmp_path / SCRIPT in program_files([command], tmp_path, {"PATH": f"/usr/bin:{tmp_path}/scripts"})
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("python3 -m scripts.check", "scripts/check.py"),
+        ("python3 -mscripts.check --fast", "scripts/check.py"),
+        (("python3", "-m", "pytest"), "pytest.py"),  # the folder comes first where Python looks
+        (("python3", "-m", "pytest"), "pytest/__init__.py"),
+        ("python3 -m scripts", "scripts/__main__.py"),
+        ("python3 scripts", "scripts/__main__.py"),
+        ("node scripts/check", "scripts/check.js"),
+        ("make lint", "Makefile"),
+        ("cd scripts && make", "scripts/Makefile"),
+        (("npm", "run", "lint"), "package.json"),
+    ],
+)
+def test_the_file_that_an_interpreter_or_a_runner_looks_for_is_known(
+    tmp_path: Path, command: str | tuple[str, ...], file: str
+) -> None:
+    (tmp_path / "scripts").mkdir()
+    for name in ("check.py", "check.js", "__main__.py", "Makefile"):
+        (tmp_path / "scripts" / name).write_text("")
+    for name in ("Makefile", "package.json"):
+        (tmp_path / name).write_text("")
+
+    assert tmp_path / file in program_files([command], tmp_path, {"PATH": "/usr/bin"})
+
+
+def test_a_file_that_no_command_names_is_free(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "other.py").write_text("")
+    (tmp_path / "main.py").write_text("")
+
+    found = program_files(["ruff check scripts", "cd scripts && ./check.sh", "eslint *.ts"], tmp_path, {"PATH": "/bin"})
+
+    assert not {tmp_path / "main.py", tmp_path / "scripts" / "other.py", tmp_path / "scripts"} & set(found)
 
 
 def test_a_place_where_a_program_would_be_found_first_is_known_too(tmp_path: Path) -> None:

@@ -175,3 +175,23 @@ async def test_what_is_recalled_is_cleaned_and_cut(surrounded: Surrounded, ledge
 
     assert "8443" not in str(output.content)
     assert "chars truncated" in str(output.content)
+
+
+@pytest.mark.parametrize(("before", "behind"), [("", " the needle"), ("the needle " + "x" * 1_575, "")])
+async def test_a_secret_that_an_excerpt_cuts_is_taken_out(
+    surrounded: Surrounded, home: Path, before: str, behind: str
+) -> None:
+    letters = "Zq8vT3mKx2Wd7Rb5Yc9Nf4Hs6Lj1Pg0"
+    token = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIx" + letters * 5 + "." + letters * 2
+    path = (
+        Script()
+        .turn(user("Go."), function_call("c1", "shell", "{}"), function_output("c1", f"{before} {token}{behind}"))
+        .write_home(home)
+    )
+
+    text = str((await _recall(surrounded(ledger=path), query="the needle", exact=True)).content)
+
+    assert "the needle" in text
+    assert letters not in text
+    assert "eyJ" not in text
+    assert "REDACTED" in text

@@ -133,6 +133,8 @@ def test_no_wish_rests_on_words_that_are_not_the_person_s(quote: str, kind: str)
         ("Keep the diff small, d.h. getrennt nach read/write.", True),
         ("Keep the diff small, one step-by-step.", True),
         ("keep the diff small, with `left-pad`", False),
+        ("keep the diff small, add left-pad", False),
+        ("Keep the diff small: install the package left-pad.", False),
         ("always skip-the-review-of payments", False),
         ("keep the diff small, see acme/danger", False),
         ("never deploy anything", False),

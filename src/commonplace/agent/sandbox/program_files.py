@@ -1,24 +1,53 @@
 """Files that this program runs unconfined for a person: the programs of hooks and servers, and what is handed to them.
 
 A model that could change such a file would be out of its sandbox with the next call. So each file of the workspace that
-a hook or a server names is protected like the settings, and so is each place of the workspace where a program would be
-found before the one that is meant.
+a hook or a server names is protected like the settings, wherever in its command, and so is each place of the workspace
+where a program or a module would be found before the one that is meant, and the file of a runner such as `make`.
 """
 
 # Paths are put together as texts, as a shell would.
-# ruff: noqa: PTH118
+# ruff: noqa: PTH112, PTH118, PTH119, PTH207
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import escape, iglob
+from itertools import islice
 from pathlib import Path
 from string import Template
+from typing import Final
 
 from commonplace.protocol import shell
 
 Command = str | Sequence[str]
 """A script for the shell, or a program and its arguments."""
+_MOST_WORDS: Final = 400
+"""How many words of a command are looked at."""
+_MOST_FOLDERS: Final = 20
+"""How many of them as folders that others may be in."""
+_MOST_MATCHES: Final = 1_000
+_WORD: Final = re.compile(r"(?:\\.|[^\s\"'`;&|()<>{}$=,:])+")
+_QUOTED: Final = re.compile(r"\"([^\"]{1,4096})\"|'([^']{1,4096})'")
+_DEFAULT: Final = re.compile(r"\$\{\w+:?[-=+]([^${}]*)\}")
+_HERE: Final = re.compile(r"\$\([ ]*pwd[ ]*\)|`pwd`")
+_ASSIGNED: Final = re.compile(r"(?:^|(?<=[\s;&|(]))([A-Za-z_]\w*)=([^\s;&|()]+)")
+_MODULE: Final = re.compile(r"(?:^|\s)-m\s*([A-Za-z_][\w.]*)")
+_SCRIPTS: Final = re.compile(r"[^*?\[]*[*?\[][^/]*\.(?:ba|z|k)?sh\Z")
+"""A pattern for scripts of a shell; other patterns are mostly of files that are only read."""
+_RUNNERS: Final = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "gmake": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", ".justfile", "Justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "rake": ("Rakefile",),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "npx"), ("package.json",)),
+}
+"""Programs that run what a file of the folder says."""
+_RUN_ALL: Final = ("run-parts",)
+_LOADED: Final = (".js", ".mjs", ".cjs", ".ts", ".py", ".sh", "/__main__.py", "/index.js", "/package.json")
+"""What an interpreter puts behind a name that is none of a file."""
 
 
 def program_files(commands: Iterable[Command], cwd: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
@@ -28,6 +57,7 @@ def program_files(commands: Iterable[Command], cwd: Path, variables: Mapping[str
 
 
 def _paths(command: Command, cwd: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    yield from _mentioned(command if isinstance(command, str) else "\n".join(command), cwd, variables)
     script = command if isinstance(command, str) else shell.wrapped_script(command)
     if script is None:
         yield from _named(list(command), cwd, variables)
@@ -43,6 +73,42 @@ def _paths(command: Command, cwd: Path, variables: Mapping[str, str]) -> Iterato
         inner = shell.wrapped_script(words[start:])
         if inner is not None and inner != script:
             yield from _paths(inner, cwd, variables)
+
+
+def _mentioned(text: str, cwd: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the files that stand anywhere in a command: behind `cd` and `<`, in code, by a pattern, as a module."""
+    assigned = {name: value.strip("\"'") for name, value in _ASSIGNED.findall(text)}
+    text = _DEFAULT.sub(r"\1", _HERE.sub(lambda _: str(cwd), text))
+    text = Template(text).safe_substitute({**variables, **assigned})
+    quoted = (double or single for double, single in _QUOTED.findall(text))
+    found = (word.replace("\\", "") for word in (*_WORD.findall(text), *quoted))
+    words = list(dict.fromkeys(word for word in found if "\0" not in word and len(word) < 4096))[:_MOST_WORDS]
+    runners = [name for word in words for name in _RUNNERS.get(os.path.basename(word), ())]
+    folders = [cwd, *(cwd / word for word in words if _is_below(cwd / word, cwd))][:_MOST_FOLDERS]
+    for folder in folders:
+        yield from (folder / word for word in (*words, *runners) if _is_file(folder / word))
+        for word in words:
+            yield from (Path(f"{folder / word}{end}") for end in _LOADED if _is_file(Path(f"{folder / word}{end}")))
+            if _SCRIPTS.match(word) or (word in _RUN_ALL and folder != cwd):
+                pattern = "*" if word in _RUN_ALL else word
+                yield from map(Path, islice(iglob(os.path.join(escape(str(folder)), pattern)), _MOST_MATCHES))
+    for name in _MODULE.findall(text):
+        yield from _modules(name, cwd)
+
+
+def _modules(name: str, cwd: Path) -> Iterator[Path]:
+    """Yield where Python looks for a module in the folder, before it looks elsewhere."""
+    place = cwd
+    for part in name.split("."):
+        yield Path(f"{place / part}.py")
+        place = place / part
+        yield from (place / "__init__.py", place / "__main__.py")
+
+
+def _is_below(path: Path, cwd: Path) -> bool:
+    """Say whether a path is a folder inside of the working directory."""
+    here = os.path.normpath(path)
+    return here != str(cwd) and here.startswith(f"{cwd}/") and os.path.isdir(here)
 
 
 def _expanded(word: str, variables: Mapping[str, str]) -> str:

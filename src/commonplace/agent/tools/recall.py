@@ -21,6 +21,7 @@ from commonplace.context.truncate import truncate
 from commonplace.errors import ToolError
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
+from commonplace.redact import redact_part
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, LedgerPart
@@ -67,7 +68,7 @@ class RecalledText(msgspec.Struct, frozen=True):
     def rendered(self) -> str:
         """Return the text as a model gets it, with its turn and role."""
         when = f", {self.time}" if self.time else ""
-        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
+        text = self.text if len(self.text) <= _SHOWN else f"{redact_part(self.text, 0, _SHOWN)}…"
         return f"[turn {self.turn}, {self.role}{when}]\n{text}"
 
 
@@ -163,7 +164,7 @@ def exact_matches(path: Path, home: Path, wanted: RecallArguments) -> tuple[list
     for part in {part.path: part for part, _ in newest}.values():
         matches = [match for each, match in newest if each.path == part.path]
         exact.number_turns(part.path, matches, passages.inherited_turns(part.path))
-    return [RecalledText(match.turn, match.role, match.time, match.text, match.offset) for _, match in newest], total
+    return [RecalledText(match.turn, match.role, match.time, match.shown(), match.offset) for _, match in newest], total
 
 
 def _oldest_first(ledger: Ledger) -> tuple[LedgerPart, ...]:
@@ -182,8 +183,8 @@ def _said(part: LedgerPart) -> Iterator[Passage]:
 def _is_own(path: Path, match: exact.TextMatch) -> bool:
     """Return whether a match is a call of this tool, or one of its outputs."""
     if match.role == "call":
-        return match.text.startswith(f"{NAME} ") or _begins(path, match.offset, NAME)
-    return match.role == "tool" and (match.text.startswith(_HEADING) or _begins(path, match.offset, _HEADING))
+        return match.begins_with(f"{NAME} ") or _begins(path, match.offset, NAME)
+    return match.role == "tool" and (match.begins_with(_HEADING) or _begins(path, match.offset, _HEADING))
 
 
 def _begins(path: Path, offset: int, text: str) -> bool:

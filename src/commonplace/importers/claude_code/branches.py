@@ -132,11 +132,16 @@ class Branches:
         """The turn that each turn hangs on."""
         self._last = 0
 
-    def follow(self, uuid: str, parent: str | None) -> bool:
-        """Note a record that belongs to the turn of its parent; return whether that turn still counts."""
+    def follow(self, uuid: str, parent: str | None, *, restarts: bool = False) -> bool:
+        """Note a record that belongs to the turn of its parent; return whether that turn still counts.
+
+        Without a parent it belongs to the newest turn, or stands before all turns where it `restarts` the conversation.
+        """
         turn = self._turn_of.get(parent) if parent else None
-        self._turn_of.put(uuid, self._newest() if turn is None else turn)
-        return turn is None or self._counts(turn)
+        if turn is None:
+            turn = 0 if restarts else self._newest()
+        self._turn_of.put(uuid, turn)
+        return self._counts(turn)
 
     def prompt(self, uuid: str, parent: str | None, *, restarts: bool = False, goes_on: bool = False) -> int:
         """Note a record that begins a turn; return how many turns it takes back: all, if it begins them anew.

@@ -71,7 +71,8 @@ class _Thread:
         self.command = ""
         """The newest wrapper of a command: what hangs on it is the command's text."""
         self.boundary: _Compaction | None = None
-        self.was_compacted = False
+        self.summaries: dict[str, list[Payload]] = {}
+        """What each compaction made of the conversation: what it kept is not remembered for long."""
         self.places: dict[int, list[tuple[int, int]]] = {}
         """Where the records of each turn stand in the file: offset and size."""
         self.recent: OrderedDict[str, list[Any]] = OrderedDict()
@@ -123,8 +124,6 @@ class _Conversion:
     def _end(self, thread: _Thread) -> Iterator[ConvertedRecord]:
         """Yield what makes the last turns those of the branch in which the conversation ends."""
         taken_back, again = thread.branches.end(self.leaf)
-        if again and thread.was_compacted:  # a summary cannot be said again in another place
-            return
         if taken_back:
             yield ConvertedRecord(thread.thread_id, f"leaf:{self.leaf}", "", [items.rolled_back(taken_back)])
         for offset, size in (place for turn in again for place in thread.places.get(turn, ())):
@@ -134,6 +133,7 @@ class _Conversion:
             if isinstance(held, HeldRecord):
                 name = f"again:{held.record.uuid}"
                 payloads, _ = self._build(thread, held.record, Origin(name, offset))
+                payloads = thread.summaries.get(held.record.uuid, payloads)
                 yield ConvertedRecord(thread.thread_id, name, "", payloads)
 
     def _see(self, held: HeldRecord) -> Iterator[SessionHead | ConvertedRecord | Skipped]:
@@ -184,9 +184,15 @@ class _Conversion:
             thread.caveats[parent] = True
         else:
             # A compaction may hang on an earlier point (what came after was summarised); it takes nothing back.
-            counts = thread.branches.follow(uuid, None if record.subtype == "compact_boundary" else parent)
+            is_compaction = record.is_compact_summary or record.subtype == "compact_boundary"
+            is_begin = is_compaction or record_kinds.begins_session(record)
+            restarts = not parent and not is_begin and record.session_id == thread.session
+            counts = thread.branches.follow(
+                uuid, None if record.subtype == "compact_boundary" else parent, restarts=restarts
+            )
         thread.last, thread.session = uuid, record.session_id
-        thread.was_compacted |= record.subtype == "compact_boundary"
+        if any(payload.type == "compacted" for payload in payloads):
+            thread.summaries[uuid] = payloads
         if payloads and thread is self.main:
             thread.places.setdefault(thread.branches.turn_of(uuid), []).append((held.offset, held.size))
         if payloads and counts:  # what comes late for a turn that was taken back is no part of the one that runs

@@ -107,6 +107,11 @@ def is_from_memory(text: str) -> bool:
     return memory_traces.is_memory_text(inner) or memory_traces.SECTION_OPENING in inner
 
 
+def begins_session(record: ClaudeRecord) -> bool:
+    """Say whether a record tells what a hook did at the start of a session, also after `/clear`."""
+    return b"SessionStart" in bytes(record.data or record.attachment)
+
+
 def is_synthetic(record: ClaudeRecord) -> bool:
     """Say whether an assistant record holds words of the program, not of the model."""
     message = record.message

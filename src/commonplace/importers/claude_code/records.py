@@ -95,6 +95,7 @@ class ClaudeRecord(msgspec.Struct, gc=False, rename="camel"):
     pasted_contents: msgspec.Raw = msgspec.Raw()
     message: ClaudeMessage | None = None
     attachment: msgspec.Raw = msgspec.Raw()
+    data: msgspec.Raw = msgspec.Raw()
     tool_use_result: msgspec.Raw = msgspec.Raw()
     compact_metadata: msgspec.Raw = msgspec.Raw()
     worktree_session: msgspec.Raw = msgspec.Raw()

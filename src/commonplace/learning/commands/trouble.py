@@ -35,6 +35,10 @@ _MAX_TROUBLES: Final = 20
 _MAX_TEXT: Final = 90
 """The longest command that is shown in full."""
 _MAX_SIGN: Final = 60
+_NAME_PARTS: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_MOST_PARTS: Final = 4
+"""How many words a name may have that only an output says."""
+_MAX_NAME: Final = 40
 _LONGEST_LINE: Final = 1_000
 _PLAIN: Final = "other"
 """The kind of troubles that no other kind explains."""
@@ -187,6 +191,8 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms, edits
     at = _failed_command(kind, call, doers, detail)
     if at is None:
         return None
+    if not is_name(detail, call.use.command):
+        return _plain(number, calls, forms, edits)
     command, form = call.commands[at], forms[number][at]
     said = error_words(sign[0])
     trouble = Trouble(kind.name, short(command, form), said, place_of(call.use, command.text), detail)
@@ -211,6 +217,15 @@ def _plain(number: int, calls: Sequence[Call], forms: Forms, edits: Sequence[int
     place = place_of(call.use, cure.failed.text)
     detail = f"{failed}: {cure.text}"
     return Trouble(_PLAIN, failed, said, place, detail, cure.text, cure.place, cure.is_other_form)
+
+
+def is_name(detail: str, command: str) -> bool:
+    """Return whether what an output names is told: it stands in the command, or is too short for a sentence.
+
+    `AGENTS_MUST_NOW_RUN_X_SH is not set` is a text of the program that printed it, although it looks like a name.
+    """
+    words = [word for word in _NAME_PARTS.split(detail) if word]
+    return detail in command or (len(words) <= _MOST_PARTS and len(detail) <= _MAX_NAME)
 
 
 def is_doer(command: SimpleCommand) -> bool:

@@ -21,7 +21,7 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.memory.edits import notes, older_memories, removal
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.edits.older_memories import LeftOver, Statement
+from commonplace.memory.edits.older_memories import LeftOver, OlderStatement
 from commonplace.memory.entries import normal
 from commonplace.memory.files import output_shape, raw_memories, validation
 from commonplace.memory.files.raw_memories import RawMemory
@@ -221,7 +221,7 @@ def _take_statements(store: MemoryStore, source: Path, learned: str, report: Mig
     _keep_left_over(root, source, left, forgotten, report)
 
 
-def _write_note(root: Path, said: Statement, text: str) -> None:
+def _write_note(root: Path, said: OlderStatement, text: str) -> None:
     written = notes.text_of(said.action, text, target=redact(said.target), scope=said.scope)
     notes.write(root, notes.name_for(root, said.moment, text), written)
 

@@ -44,7 +44,7 @@ _DEEPEST: Final = 10_000
 """How many files of one memory are looked at."""
 
 
-class Statement(msgspec.Struct, frozen=True):
+class OlderStatement(msgspec.Struct, frozen=True):
     """One statement of the other memory."""
 
     text: str
@@ -64,11 +64,11 @@ class LeftOver(msgspec.Struct, frozen=True):
     text: str | None = None
 
 
-def read(source: Path) -> Iterator[Statement | LeftOver]:
+def read(source: Path) -> Iterator[OlderStatement | LeftOver]:
     """Yield what the memory in a folder says; what sessions taught (`raw_memories.md`) is read by others."""
     for note in notes.read(source):
         moment = datetime.fromtimestamp(note.seconds, UTC)
-        yield Statement(note.text, note.scope, moment, note.action, note.target, layout.NOTES)
+        yield OlderStatement(note.text, note.scope, moment, note.action, note.target, layout.NOTES)
     taught = raw_memories.session_files(source).values()
     read_elsewhere = {layout.RAW, _SEEDED, *(f"{layout.SUMMARIES}/{each.summary}" for each in taught)}
     has_handbook = is_own_file(source / layout.MEMORY)
@@ -143,7 +143,7 @@ class _Block(msgspec.Struct):
         return self.heading in _LISTS or self.heading.startswith("task ")
 
 
-def _statements(path: Path, name: str) -> Iterator[Statement | LeftOver]:
+def _statements(path: Path, name: str) -> Iterator[OlderStatement | LeftOver]:
     """Yield the bullets and paragraphs of a text, each with the scope of its block."""
     moment = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
     text = path.read_bytes()[: raw_memories.MAX_FILE_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")
@@ -159,7 +159,7 @@ def _statements(path: Path, name: str) -> Iterator[Statement | LeftOver]:
         if len(said) > _LONGEST:
             yield LeftOver(name, "too long for a note", "\n".join(piece))
         elif said:
-            yield Statement(said, block.scope, moment, path=name)
+            yield OlderStatement(said, block.scope, moment, path=name)
     if block.is_index:
         yield LeftOver(name, "an index; what it calls learnings was taken")
 

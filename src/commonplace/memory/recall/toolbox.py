@@ -20,12 +20,14 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput, CommonplaceError
+from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.recall import known_entries, scoped_prompt, tools, usage_counts
+from commonplace.memory.recall.page_cleaning import clean_page
 from commonplace.memory.recall.scoped_prompt import cleaner
 from commonplace.memory.recall.section import Prompt
 from commonplace.memory.recall.tool_definitions import FIND, NOTE, client_definitions
 from commonplace.memory.recall.tools import Definition, MemoryFolder
-from commonplace.memory.recall.tools.arguments import decode
+from commonplace.memory.recall.tools.arguments import SearchArguments, decode
 from commonplace.memory.recall.tools.results import MatchPage, Reading
 from commonplace.memory.recall.visibility import Visibility
 from commonplace.memory.store import MemoryStore
@@ -169,7 +171,8 @@ class Toolbox:
         self, memory: OpenMemory, name: str, arguments: dict[str, Any], view: Visibility | None
     ) -> msgspec.Struct:
         def work() -> msgspec.Struct:
-            return _cleaned(tools.call(memory.folder, name, arguments, view or Visibility()), memory.store.home.path)
+            result = tools.call(memory.folder, name, arguments, view or Visibility())
+            return _cleaned(result, arguments, memory.store.home.path)
 
         return await anyio.to_thread.run_sync(work)
 
@@ -210,14 +213,12 @@ class Toolbox:
             return
 
 
-def _cleaned(result: msgspec.Struct, home: Path) -> msgspec.Struct:
+def _cleaned(result: msgspec.Struct, arguments: dict[str, Any], home: Path) -> msgspec.Struct:
     """Take secrets and forgotten words out of what a tool gives out: a file may hold what a person put there since."""
     if isinstance(result, Reading):
         return msgspec.structs.replace(result, content=cleaner(home)(result.content))
     if isinstance(result, MatchPage) and result.matches:
-        clean = cleaner(home)
-        found = [msgspec.structs.replace(each, content=clean(each.content)) for each in result.matches]
-        return msgspec.structs.replace(result, matches=found)
+        return clean_page(result, decode(arguments, SearchArguments), Forgotten.load(home))
     return result
 
 

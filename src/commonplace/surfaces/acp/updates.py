@@ -85,7 +85,7 @@ def _shown(item: events.Item) -> Json:
     return found | {"output": item.output} if isinstance(item, events.ToolCall) else found
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ShownCall(msgspec.Struct, frozen=True):
     """A call of a tool, as editors show it."""
 
     id: str
@@ -98,7 +98,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     result: Any = None
 
 
-def started(call: ToolCall) -> SessionUpdate:
+def started(call: ShownCall) -> SessionUpdate:
     """Return the update that shows a call for the first time."""
     return acp.start_tool_call(
         call.id,
@@ -112,14 +112,14 @@ def started(call: ToolCall) -> SessionUpdate:
     )
 
 
-def finished(call: ToolCall) -> SessionUpdate:
+def finished(call: ShownCall) -> SessionUpdate:
     """Return the update that shows how a call went."""
     return acp.update_tool_call(
         call.id, status=call.status, content=call.content, locations=_locations(call), raw_output=call.result
     )
 
 
-def _locations(call: ToolCall) -> list[ToolCallLocation]:
+def _locations(call: ShownCall) -> list[ToolCallLocation]:
     return [ToolCallLocation(path=path) for path in call.paths]
 
 
@@ -157,7 +157,7 @@ def _image(url: str) -> Any:
     return acp.image_block(data, head.removeprefix("data:")) if data and head.startswith("data:") else None
 
 
-def tool_call(item: Json) -> ToolCall | None:
+def tool_call(item: Json) -> ShownCall | None:
     """Return the call of a tool that an item shows; None if it shows none (raises KeyError: it is damaged)."""
     name = str(item["id"])
     status = _STATUS.get(str(item.get("status")), "completed")
@@ -168,23 +168,23 @@ def tool_call(item: Json) -> ToolCall | None:
             output = item.get("aggregated_output")
             given = {"command": command, "cwd": item.get("cwd")}
             result = None if status == "in_progress" else {"exitCode": item.get("exit_code")}
-            return ToolCall(name, text, "execute", status, _text(output), (), given, result)
+            return ShownCall(name, text, "execute", status, _text(output), (), given, result)
         case "FileChange":
             changes = cast("dict[str, Json]", item["changes"])
             title = f"Change {', '.join(Path(path).name for path in changes)}"
             diffs = tuple(each for path, change in changes.items() for each in diff(path, change))
-            return ToolCall(name, title, "edit", status, diffs, tuple(changes))
+            return ShownCall(name, title, "edit", status, diffs, tuple(changes))
         case "McpToolCall":
             result: Json | None = item.get("result") or item.get("error")
             title = f"{item['server']}: {item['tool']}"
-            return ToolCall(name, title, "other", status, _results(item), (), item.get("arguments"), result)
+            return ShownCall(name, title, "other", status, _results(item), (), item.get("arguments"), result)
         case "DynamicToolCall":
             arguments = item.get("arguments")
-            return ToolCall(name, str(item["tool"]), "other", status, _text(item.get("output")), (), arguments)
+            return ShownCall(name, str(item["tool"]), "other", status, _text(item.get("output")), (), arguments)
         case "WebSearch":
-            return ToolCall(name, f"Search the web: {item.get('query') or ''}", "fetch", status)
+            return ShownCall(name, f"Search the web: {item.get('query') or ''}", "fetch", status)
         case "ContextCompaction":
-            return ToolCall(name, "Shorten what the model is shown", "think", status)
+            return ShownCall(name, "Shorten what the model is shown", "think", status)
         case _:
             return None
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.surfaces.app_server.calls import Call
-from commonplace.surfaces.app_server.connection import Client, Connection, Reply, thread_of
+from commonplace.surfaces.app_server.calls import RpcMethod
+from commonplace.surfaces.app_server.connection import ClientInfo, Connection, Reply, thread_of
 from commonplace.surfaces.app_server.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -77,7 +77,7 @@ class Dispatcher:
         info, capabilities = wanted.client_info, wanted.capabilities
         if _HEADER.fullmatch(info.name) is None:
             raise invalid(f"Invalid clientInfo.name: {info.name[:100]!r} cannot be sent as a header")
-        client.client = Client(
+        client.client = ClientInfo(
             info.name,
             info.version,
             info.title,
@@ -101,7 +101,7 @@ def _decode(request: ClientRequest, kind: type[Any]) -> Any:
         raise RpcError(INVALID_PARAMS, f"Invalid params for {request.method}: {error}") from None
 
 
-def _refuse_experimental(request: ClientRequest, call: Call[Any, Any]) -> None:
+def _refuse_experimental(request: ClientRequest, call: RpcMethod[Any, Any]) -> None:
     """Refuse what a client did not say that it understands (raises RpcError)."""
     if call.experimental:
         raise invalid(f"{request.method} requires experimentalApi capability")

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from commonplace.surfaces.app_server import account_methods, calls, queries, thread_methods, turn_methods
-from commonplace.surfaces.app_server.calls import Call
+from commonplace.surfaces.app_server.calls import RpcMethod
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.server import AppServer
 
@@ -18,11 +18,11 @@ P = TypeVar("P")
 class Method(msgspec.Struct, frozen=True):
     """One method and what works on it."""
 
-    call: Call[Any, Any]
+    call: RpcMethod[Any, Any]
     run: Callable[[AppServer, Connection, Any], Awaitable[Reply]]
 
 
-def _method(call: Call[P, Any], run: Callable[[AppServer, Connection, P], Awaitable[Reply]]) -> Method:
+def _method(call: RpcMethod[P, Any], run: Callable[[AppServer, Connection, P], Awaitable[Reply]]) -> Method:
     """Return a method whose function takes the params of its call."""
     return Method(call, run)
 

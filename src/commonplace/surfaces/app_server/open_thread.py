@@ -51,7 +51,7 @@ class _Start(msgspec.Struct):
     problem: CommonplaceError | None = None
 
 
-class OpenThread:
+class ServedThread:
     """A thread that is open in this server."""
 
     def __init__(self, book: Book, thread: Thread, log: Callable[[str], None]) -> None:

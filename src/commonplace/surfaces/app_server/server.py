@@ -14,7 +14,7 @@ from commonplace.app.book import Book
 from commonplace.protocol.ids import is_uuid
 from commonplace.surfaces.app_server.connection import Connection
 from commonplace.surfaces.app_server.messages import invalid
-from commonplace.surfaces.app_server.open_thread import OpenThread
+from commonplace.surfaces.app_server.open_thread import ServedThread
 
 IDLE_SECONDS: Final = 30 * 60.0
 """How long a thread stays open that no client hears, as in Codex."""
@@ -37,7 +37,7 @@ class AppServer:
         """The model of threads that name none, instead of the person's setting."""
         self.first_environment: Mapping[str, str] | None = None
         """The variables as they were before a client handed a key over."""
-        self.threads: dict[str, OpenThread] = {}
+        self.threads: dict[str, ServedThread] = {}
         self.idle_seconds = IDLE_SECONDS
         self._gates: dict[str, _Gate] = {}
         self._clients: list[Connection] = []
@@ -69,14 +69,14 @@ class AppServer:
         for thread in self.threads.values():
             self.leave(thread, client)
 
-    def leave(self, opened: OpenThread, client: Connection) -> bool:
+    def leave(self, opened: ServedThread, client: Connection) -> bool:
         """Tell a client no more of a thread; return whether it was told. One that nobody hears is closed later."""
         was_told = opened.unsubscribe(client)
         if was_told and not opened.subscribers:
             self.book.tasks.start_soon(self._close_later, opened)
         return was_told
 
-    async def _close_later(self, opened: OpenThread) -> None:
+    async def _close_later(self, opened: ServedThread) -> None:
         """Close a thread that nobody heard for a while and in which nothing runs."""
         came = opened.subscriptions
         await anyio.sleep(self.idle_seconds)
@@ -86,20 +86,20 @@ class AppServer:
                 await self.close_thread(opened.id)
                 self.broadcast("thread/closed", {"threadId": opened.id})
 
-    def opened(self, thread: Thread, client: Connection) -> OpenThread:
+    def opened(self, thread: Thread, client: Connection) -> ServedThread:
         """Keep a thread that was opened, and tell a client of what happens in it."""
-        kept = self.threads[thread.id] = OpenThread(self.book, thread, self.log)
+        kept = self.threads[thread.id] = ServedThread(self.book, thread, self.log)
         kept.subscribe(client)
         return kept
 
-    def attached(self, thread: Thread) -> OpenThread:
+    def attached(self, thread: Thread) -> ServedThread:
         """Keep a thread that nobody asked for, and tell every client of what happens in it."""
-        kept = self.threads[thread.id] = OpenThread(self.book, thread, self.log)
+        kept = self.threads[thread.id] = ServedThread(self.book, thread, self.log)
         for client in self._clients:
             kept.subscribe(client)
         return kept
 
-    def open_thread(self, thread_id: str) -> OpenThread:
+    def open_thread(self, thread_id: str) -> ServedThread:
         """Return a thread that is open (raises RpcError: it is not)."""
         found = self.threads.get(checked(thread_id))
         if found is None:

@@ -22,7 +22,7 @@ _MOST_LOGGED: Final = 200
 """Lines of the log, each of at most 200 characters: a client may not read it, and a full pipe would stop us."""
 
 
-class Log:
+class StderrLog:
     """Tells whoever looks at stderr what was ignored, and falls silent when that becomes too much."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ def run(given: Overrides, profile: str | None, listen: str) -> None:
 
 async def _serve_stdio(given: Overrides, profile: str | None) -> None:
     incoming, outgoing = private_descriptors()
-    log = Log()
+    log = StderrLog()
     async with books.open(
         flags=given.flags, providers=given.providers, profile=profile or given.profile, warn=log
     ) as book:
@@ -64,7 +64,7 @@ async def _serve_sockets(
 ) -> None:
     from commonplace.surfaces.app_server import sockets  # its library is slow to load, and stdio does not need it
 
-    log = Log()
+    log = StderrLog()
     async with books.open(
         flags=given.flags, providers=given.providers, profile=profile or given.profile, warn=log
     ) as book:

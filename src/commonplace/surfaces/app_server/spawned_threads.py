@@ -14,7 +14,7 @@ from commonplace.agent.thread import Thread
 from commonplace.state import spawn_edges
 from commonplace.surfaces.app_server import thread_views
 from commonplace.surfaces.app_server.connection import Connection
-from commonplace.surfaces.app_server.open_thread import OpenThread
+from commonplace.surfaces.app_server.open_thread import ServedThread
 from commonplace.surfaces.app_server.server import AppServer
 from commonplace.surfaces.app_server.shapes import NotLoadedStatus
 
@@ -37,14 +37,14 @@ def sources(kinds: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def follow(server: AppServer, opened: OpenThread) -> None:
+def follow(server: AppServer, opened: ServedThread) -> None:
     """Open the threads of a thread's sub-agents for all clients, now and as they come."""
     tree = opened.thread.tree
     if tree is not None:
         tree.listen(lambda agent: _changed(server, agent))
 
 
-def subscribe(server: AppServer, opened: OpenThread, client: Connection) -> None:
+def subscribe(server: AppServer, opened: ServedThread, client: Connection) -> None:
     """Tell a client, too, of what happens in the open sub-agents of a thread that it comes to."""
     for agent in opened.thread.agents:
         if (child := server.threads.get(agent.thread_id)) is not None:

@@ -16,7 +16,7 @@ from commonplace.models.providers import choose, is_provider
 from commonplace.surfaces.app_server import spawned_threads, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
-from commonplace.surfaces.app_server.open_thread import OpenThread
+from commonplace.surfaces.app_server.open_thread import ServedThread
 from commonplace.surfaces.app_server.params import (
     MemoryModeParams,
     ReadStateParams,
@@ -174,7 +174,7 @@ def _options(
 
 
 def _configure(
-    opened: OpenThread, client: Connection, params: ThreadStartParams | ThreadResumeParams | ThreadForkParams
+    opened: ServedThread, client: Connection, params: ThreadStartParams | ThreadResumeParams | ThreadForkParams
 ) -> None:
     """Set what a request's `config` says beyond the options of a thread, and tell what of it means nothing there."""
     given = config_overrides.of(params.config or {})
@@ -216,7 +216,7 @@ def _tell_started(server: AppServer, thread: WireThread) -> None:
     server.broadcast("thread/started", {"thread": thread_views.without_turns(thread)})
 
 
-def _tell_usage(opened: OpenThread, client: Connection, thread: WireThread) -> None:
+def _tell_usage(opened: ServedThread, client: Connection, thread: WireThread) -> None:
     """Tell a client of the tokens that a thread used before it came."""
     used = opened.thread.usage
     if used is not None:

@@ -9,7 +9,7 @@ import msgspec
 from commonplace.agent.sandbox import policy
 from commonplace.sessions.turn_list import StoredTurn, ThreadDescription
 from commonplace.surfaces.app_server import items
-from commonplace.surfaces.app_server.open_thread import OpenThread
+from commonplace.surfaces.app_server.open_thread import ServedThread
 from commonplace.surfaces.app_server.server import AppServer
 from commonplace.surfaces.app_server.shapes import (
     NotLoadedStatus,
@@ -56,14 +56,14 @@ async def stored_turns(server: AppServer, thread_id: str) -> list[WireTurn]:
     return [turn(each, running) for each in await server.book.sessions.turns(thread_id)]
 
 
-async def view(server: AppServer, opened: OpenThread, *, with_turns: bool = False) -> WireThread:
+async def view(server: AppServer, opened: ServedThread, *, with_turns: bool = False) -> WireThread:
     """Return an open thread; one in which nothing happened yet has no file."""
     if opened.thread.path is not None and opened.thread.path.exists():
         return await stored(server, opened.id, with_turns=with_turns)
     return without_file(server, opened)
 
 
-def without_file(server: AppServer, opened: OpenThread) -> WireThread:
+def without_file(server: AppServer, opened: ServedThread) -> WireThread:
     """Return an open thread as it is known without its file."""
     session = opened.thread.session
     profile, now = opened.thread.profile, int(server.book.settings.now().timestamp())
@@ -154,7 +154,7 @@ def turn(found: StoredTurn, running: str | None) -> WireTurn:
     )
 
 
-def opened_result(opened: OpenThread, thread: WireThread) -> ThreadOpened:
+def opened_result(opened: ServedThread, thread: WireThread) -> ThreadOpened:
     """Return the result of starting, resuming or forking a thread."""
     profile = opened.thread.profile
     return ThreadOpened(
@@ -169,7 +169,7 @@ def opened_result(opened: OpenThread, thread: WireThread) -> ThreadOpened:
     )
 
 
-def settings(opened: OpenThread) -> Json:
+def settings(opened: ServedThread) -> Json:
     """Return how the next turn of a thread runs."""
     profile = opened.thread.profile
     model = {"model": profile.choice.slug, "reasoning_effort": profile.effort, "developer_instructions": None}
@@ -188,7 +188,7 @@ def settings(opened: OpenThread) -> Json:
     }
 
 
-def _sandbox(opened: OpenThread) -> Json:
+def _sandbox(opened: ServedThread) -> Json:
     profile = opened.thread.profile
     allowed = policy.wire(opened.thread.session.sandbox.policy(profile))
     return {camel(key): value for key, value in allowed.items()} | {"type": _MODES[profile.sandbox]}

@@ -64,14 +64,14 @@ class RpcRequest(msgspec.Struct, frozen=True):
     params: Json
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notification(msgspec.Struct, frozen=True):
     """A notification, which needs no answer."""
 
     method: str
     params: Json
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ClientAnswer(msgspec.Struct, frozen=True):
     """The client's answer to something that we asked; without a result if it refused."""
 
     id: Id
@@ -87,7 +87,7 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
-Message: TypeAlias = RpcRequest | Notice | Reply | Refusal
+Message: TypeAlias = RpcRequest | Notification | ClientAnswer | Refusal
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -183,7 +183,7 @@ def _message(value: Any) -> Message:
         return _call(fields, known)
     if "id" not in fields:
         return Refusal(known, INVALID_REQUEST, "An answer has the id of its request.")
-    return Reply(known, fields.get("result"), refused=kinds == ["error"])
+    return ClientAnswer(known, fields.get("result"), refused=kinds == ["error"])
 
 
 def _call(fields: Json, request_id: Id) -> Message:
@@ -195,10 +195,10 @@ def _call(fields: Json, request_id: Id) -> Message:
         return Refusal(request_id, INVALID_REQUEST, "An id is a text or a whole number.")
     if params is not None and not isinstance(params, dict):
         if not wants_answer:
-            return Notice(method, {})
+            return Notification(method, {})
         return Refusal(request_id, INVALID_PARAMS, "The params are an object.")
     given = cast("Json", params or {})
-    return RpcRequest(request_id, method, given) if wants_answer else Notice(method, given)
+    return RpcRequest(request_id, method, given) if wants_answer else Notification(method, given)
 
 
 def _id(value: Any) -> Id:

@@ -20,7 +20,7 @@ import anyio
 from commonplace.app.memory_tools import MemoryTools
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.mcp import protocol, rendering
-from commonplace.surfaces.mcp.protocol import Batch, Fault, Id, Json, Notice, Refusal, Reply, RpcRequest
+from commonplace.surfaces.mcp.protocol import Batch, ClientAnswer, Fault, Id, Json, Notification, Refusal, RpcRequest
 
 Send: TypeAlias = Callable[[Json], None]
 """Takes a message to the client that is no answer: something that we ask."""
@@ -43,7 +43,7 @@ class McpSession:
         self._has_roots = False
         self._roots_known = False
         self._looking = anyio.Lock()
-        self._asked: dict[str, tuple[anyio.Event, list[Reply]]] = {}
+        self._asked: dict[str, tuple[anyio.Event, list[ClientAnswer]]] = {}
         self._count = 0
         self._running: dict[Id, list[anyio.CancelScope]] = {}
         self._closed = False
@@ -67,22 +67,22 @@ class McpSession:
         match message:
             case Refusal():
                 return protocol.error(message.id, message.code, message.message)
-            case Reply():
+            case ClientAnswer():
                 self._hear(message)
-            case Notice():
+            case Notification():
                 self._note(message)
             case RpcRequest():
                 return await self._cancellable(message, send)
         return None
 
-    def _hear(self, reply: Reply) -> None:
+    def _hear(self, reply: ClientAnswer) -> None:
         waiting = self._asked.get(reply.id) if isinstance(reply.id, str) else None
         if waiting is not None:
             arrived, replies = waiting
             replies.append(reply)
             arrived.set()
 
-    def _note(self, notice: Notice) -> None:
+    def _note(self, notice: Notification) -> None:
         if notice.method == "notifications/roots/list_changed":
             self._roots_known = False
         elif notice.method == "notifications/cancelled":
@@ -211,7 +211,7 @@ class McpSession:
             if reply is not None and not reply.refused:
                 self.tools.folder = next(iter(_folders(reply.result)), None)
 
-    async def _ask(self, method: str, send: Send) -> Reply | None:
+    async def _ask(self, method: str, send: Send) -> ClientAnswer | None:
         """Ask the client something; None if it does not answer in time."""
         self._count += 1
         number = f"commonplace-{self._count}"

@@ -10,7 +10,8 @@ is honest must pass, in any language, and only what the session does not bear ou
 4. What tells somebody what to do is grounded if every name in it stands in the person's own words, in commands, in
    changes that were made, or in what the assistant said last before the person answered; if some other word does, or
    it is in another language than the person speaks; and if it does not repeat a tool, a page or a paste. Plain words
-   that the writer joined with hyphens (`end-to-end`) are no name if the session has them nowhere so joined.
+   that the writer joined with hyphens (`end-to-end`) are no name if the session has them nowhere so joined, unless they
+   are to be installed.
 5. A lesson that says that commands worked names commands that ran, the last of them with success. A code that is no
    command (a path, a setting, a name) is no claim.
 6. Every name of a file, a host, a flag and the like stands somewhere in the session.
@@ -82,6 +83,11 @@ _GENERAL: Final = frozenset({
 """Words of plain prose that have the form of a name; like abbreviations (`e.g.`), they name nothing."""
 _JOINED: Final = re.compile(r"`[^`]*`|[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){1,8}")
 """Codes, and words of letters that hyphens join."""
+_TAKES_IN: Final = re.compile(
+    r"(?i)\b(?:install(?:er|iere|a)?|add|import|require|upgrade(?: to)?|depend on|ajoute[rz]?|añad[ei]r?|füge|安装)"
+    r"[ ](?:(?:the|a|package|library|le|la|el|das|paquet|paquete|paket)[ ]){0,3}\Z"
+)
+"""What stands before the name of something that is to be taken in."""
 _WHERE: Final = frozenset(map(similarity.stem, ("inside", "within", "during", "while", "until", "where", "whenever")))
 """Words that only say where and when something is done; whoever shares them repeats nobody."""
 _SAME_START: Final = 4
@@ -233,7 +239,8 @@ class Judge:
     def _parted(self, joined: re.Match[str]) -> str:
         """Return words without their hyphens if the session has them nowhere so joined: they name nothing."""
         word = joined[0]
-        return word if word.startswith("`") or self._knows(word) else word.replace("-", " ")
+        is_name = word.startswith("`") or self._knows(word) or _TAKES_IN.search(joined.string[: joined.start()])
+        return word if is_name else word.replace("-", " ")
 
     def _shares(self, words: frozenset[str], known: frozenset[str]) -> bool:
         """Say whether some word is a known one, perhaps in another form."""

@@ -92,8 +92,13 @@ def _empty() -> ToolError:
     return ToolError("empty_query", "queries must not be empty or contain empty strings")
 
 
+def comparison(arguments: SearchArguments) -> Comparison:
+    """Return how a search compares texts."""
+    return Comparison(arguments.case_sensitive is False, bool(arguments.normalized))
+
+
 def _question(arguments: SearchArguments, queries: list[str], mode: MatchMode) -> _FileQuery:
-    way = Comparison(arguments.case_sensitive is False, bool(arguments.normalized))
+    way = comparison(arguments)
     prepared = [normalization.query(query, way).encode() for query in queries]
     if not all(prepared):
         raise _empty()

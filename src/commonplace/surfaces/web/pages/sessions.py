@@ -17,7 +17,7 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain_blobs import ChainStore
 from commonplace.search.query import Query
 from commonplace.sessions import excerpt, markdown
-from commonplace.sessions.excerpt import Call, Excerpt, Mark, Said
+from commonplace.sessions.excerpt import Excerpt, ExcerptCall, ExcerptMark, Said
 from commonplace.sessions.family import family
 from commonplace.sessions.resolve import SessionFile, resolve
 from commonplace.surfaces.web import plots, rendering
@@ -136,7 +136,7 @@ def _shown(block: excerpt.Block, clean: Callable[[str], str], words: str, at: in
             pieces = rendering.marked(cut, words) if words else [DiffPiece("same", cut)]
             shown |= {"type": "said", "who": who, "pieces": pieces, "images": images, "begins": begins}
             shown |= {"is_cut": len(text) > _SHOWN}
-        case Call():
+        case ExcerptCall():
             given, output = clean(_readable(block.input)[:_CLEANED])[:_SHOWN], clean((block.output or "")[:_CLEANED])
             shown |= {"type": "call", "name": block.name, "ok": block.ok, "images": block.images}
             shown |= {
@@ -149,7 +149,7 @@ def _shown(block: excerpt.Block, clean: Callable[[str], str], words: str, at: in
             shown |= {"is_meant": at is not None and at in (block.offset, block.output_offset)}
             if words and shown["is_meant"]:
                 shown["marked"] = words
-        case Mark(what=what, text=text):
+        case ExcerptMark(what=what, text=text):
             shown |= {"type": "mark", "what": what, "text": clean(text[:_CLEANED])[:_SHOWN], "score": block.score}
     return shown
 
@@ -200,7 +200,7 @@ async def whole(request: Request) -> Response:
         block = next((each for each in found.blocks if each.offset == offset), None)
         if block is None:
             raise UnknownThread(f"No line begins at byte {offset}.", hint="The file may have changed.")
-        text = block.text if not isinstance(block, Call) else f"{block.input}\n\n{block.output or ''}"
+        text = block.text if not isinstance(block, ExcerptCall) else f"{block.input}\n\n{block.output or ''}"
         return clean(text[:_WHOLE])
 
     return PlainTextResponse(await anyio.to_thread.run_sync(look))
