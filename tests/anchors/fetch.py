@@ -100,7 +100,7 @@ def _install(python: Path, package: str, *steps: list[str]) -> int:
 
 
 def fetch_python_packages() -> int:
-    """Make environments with the Python SDK, without the Codex that it would bring along, with the S3 server, and with each peer."""
+    """Make environments: the Python SDK (without the Codex that it would bring along), the S3 server, the peers."""
     sdk = _install(python_sdk(), PYTHON_SDK, ["pydantic>=2.12", "packaging"], ["--no-deps", PYTHON_SDK])
     server = _install(s3_server(), S3_SERVER, [S3_SERVER])
     _install(fuzzer(), FUZZER, [FUZZER])  # without it, those tests skip
