@@ -22,12 +22,12 @@ PACKAGES = {
 """Folder in the cache → npm package and version."""
 PYTHON_SDK = "openai-codex==0.163.0"
 """The Python SDK of Codex, in an environment of its own; what it needs besides is pinned only by itself."""
-PEERS = {"openai-agents": "openai-agents==0.24.0", "detect-secrets": "detect-secrets==1.5.0"}
-"""What `bench/peers.py` measures beside us, each in an environment of its own."""
 S3_SERVER = "moto[server]==5.2.5"
 """A server that speaks S3, likewise."""
 FUZZER = "atheris==3.0.0"
 """A fuzzer that is led by what it reaches, likewise; it is there for some versions of Python only."""
+PEERS = {"openai-agents": "openai-agents==0.24.0", "detect-secrets": "detect-secrets==1.5.0"}
+"""What `bench/peers.py` measures beside us, each in an environment of its own."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -49,32 +49,14 @@ def python_sdk() -> Path:
     return cache() / "python-sdk" / "bin" / "python"
 
 
-def peer(name: str) -> Path:
-    """Return the interpreter of the environment that a peer is in."""
-    return cache() / "peers" / name / "bin" / "python"
-
-
-def fetch_peer(name: str) -> int:
-    """Make an environment with a peer; return the exit code."""
-    folder = peer(name).parent.parent
-    distribution, _, version = PEERS[name].partition("==")
-    if any(folder.glob(f"lib/python*/site-packages/{distribution.replace('-', '_')}-{version}.dist-info")):
-        print(f"{PEERS[name]} is in {folder}")
-        return 0
-    steps = [
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(peer(name)), "-m", "pip", "install", "--quiet", PEERS[name]],
-    ]
-    own = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}  # those pins are ours
-    if any(subprocess.run(step, env=own, check=False).returncode for step in steps):
-        print(f"make: {PEERS[name]} could not be fetched; check that the package index is reachable.", file=sys.stderr)
-        return 1
-    return 0
-
-
 def s3_server() -> Path:
     """Return the interpreter of the environment that the S3 server is in."""
     return cache() / "s3-server" / "bin" / "python"
+
+
+def peer(name: str) -> Path:
+    """Return the interpreter of the environment that a peer is in."""
+    return cache() / "peers" / name / "bin" / "python"
 
 
 def has_python_sdk() -> bool:
@@ -110,18 +92,19 @@ def _install(python: Path, package: str, *steps: list[str]) -> int:
         return 0
     install = [str(python), "-m", "pip", "install", "--quiet"]
     commands = [[sys.executable, "-m", "venv", str(python.parent.parent)], *([*install, *step] for step in steps)]
-    if any(subprocess.run(command, check=False).returncode for command in commands):
+    own = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}  # those pins are ours
+    if any(subprocess.run(command, env=own, check=False).returncode for command in commands):
         print(f"make: {package} could not be fetched; check that the package index is reachable.", file=sys.stderr)
         return 1
     return 0
 
 
 def fetch_python_packages() -> int:
-    """Make environments with the Python SDK, without the Codex that it would bring along, and with the S3 server."""
+    """Make environments: the Python SDK (without the Codex that it would bring along), the S3 server, the peers."""
     sdk = _install(python_sdk(), PYTHON_SDK, ["pydantic>=2.12", "packaging"], ["--no-deps", PYTHON_SDK])
     server = _install(s3_server(), S3_SERVER, [S3_SERVER])
     _install(fuzzer(), FUZZER, [FUZZER])  # without it, those tests skip
-    return sdk or server
+    return max(sdk, server, *(_install(peer(name), package, [package]) for name, package in PEERS.items()))
 
 
 def main() -> int:
@@ -140,7 +123,7 @@ def main() -> int:
         if subprocess.run(command, check=False).returncode:
             print(f"make: {package} could not be fetched; check that the npm registry is reachable.", file=sys.stderr)
             return 1
-    return max(fetch_python_packages(), *map(fetch_peer, PEERS))
+    return fetch_python_packages()
 
 
 if __name__ == "__main__":

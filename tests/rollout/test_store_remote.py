@@ -144,6 +144,16 @@ async def test_spilled_values_go_up_and_come_back(place: Place, home: Path, ther
     assert store.get(name) == b"x" * 100_000
 
 
+def test_a_ledger_that_was_written_anew_is_read_as_it_is_now(place: Place, home: Path, there: Path) -> None:
+    written(place, there, "one")
+    place.home(home).remote.sync()
+    assert texts(reader.forward(stub(home))) == ["one"]
+    written(place, there, "two")
+
+    assert open_ledger(stub(home)).thread_id == THREAD
+    assert texts(reader.forward(stub(home))) == ["two"]
+
+
 def test_what_left_the_store_leaves_the_listing(place: Place, home: Path, there: Path) -> None:
     written(place, there, "one")
     here = place.home(home)

@@ -172,13 +172,15 @@ def test_archived_and_deleted_files_follow(place: Place, home: Path) -> None:
     path = ledger(home, "one")
     thread = recording.meta()["id"]
     here = place.home(home)
-    here.add(path)
-    assert here.drain()
+    for text in ("two", "three"):
+        here.uploads.upload(path)
+        add(path, text)
     (moved,) = archive.archive(home, thread, [path])
     here.add(path)
     here.add(moved)
     assert here.drain()
-    assert stored(place, home, moved)[0] == moved.read_bytes()
+    data, manifest = stored(place, home, moved)
+    assert (data, len(manifest.all)) == (moved.read_bytes(), 3)  # what was there was moved inside the store
     assert stored(place, home, path)[0] == b""
 
     archive.delete(home, thread, [moved])
@@ -233,6 +235,24 @@ def test_a_file_that_an_import_wrote_anew_replaces_its_segments_and_keeps_them(p
     assert stored(place, home, path)[0] == path.read_bytes()
     (kept,) = [key for key in place.objects() if "/replaced/" in key]
     assert place.raw().get(kept) == old
+
+
+def test_a_file_that_was_written_anew_replaces_nothing_that_another_home_added(
+    place: Place, home: Path, tmp_path: Path
+) -> None:
+    path = ledger(home, "one", "two")
+    place.home(home).uploads.upload(path)
+    copy = tmp_path / "copy"
+    shutil.copytree(home, copy)
+    add(copy / path.relative_to(home), "said there")
+    place.home(copy).uploads.sweep()
+    before = place.objects()
+
+    ledger(home, "another", "beginning")
+    uploads = place.home(home).uploads
+    uploads.upload(path)
+    assert place.objects() == before
+    assert uploads.pending().conflicts == 1
 
 
 def test_an_interrupted_replacement_is_gone_on_with(place: Place, home: Path) -> None:
