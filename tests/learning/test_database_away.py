@@ -25,18 +25,20 @@ from commonplace.learning.reading.session_view import SessionView
 from commonplace.state import jobs, projects
 from commonplace.state.database import Database, Transaction
 from commonplace.state.outputs import Output
+from waiting import until
 
 T = TypeVar("T")
 
 
 class Away:
-    """A database that goes away when it is told to."""
+    """A database that is away for as many transactions as it is told to."""
 
     read_only = False
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.is_away = False
+        self.refuses = 0
+        self.has_refused = 0
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
         self._ask()
@@ -53,7 +55,8 @@ class Away:
         raise NotImplementedError
 
     def _ask(self) -> None:
-        if self.is_away:
+        if self.refuses > self.has_refused:
+            self.has_refused += 1
             raise StateError("The database is away.")
 
 
@@ -96,11 +99,9 @@ async def test_a_worker_uses_the_database_again_when_it_is_back(tmp_path: Path) 
 
 @pytest.mark.anyio
 async def test_a_database_that_goes_away_while_sessions_are_read_is_told_as_what_it_is(tmp_path: Path) -> None:
-    """Neither a heartbeat nor a write between may wrap the error or hide it; what is stored later is stored once."""
-
     class Losing(Scripted):
         async def extract(self, view: SessionView) -> Output:
-            away.is_away = True
+            away.refuses = 1_000
             return await super().extract(view)
 
     async with books.open(environment=environment(tmp_path / "home", "sqlite")) as book:
@@ -110,7 +111,7 @@ async def test_a_database_that_goes_away_while_sessions_are_read_is_told_as_what
         phase = phase1.ExtractionPhase(book.settings, away, Losing(), jobs.this_process())
         with pytest.raises(StateError, match="is away"):
             await phase1.run(phase)
-        away.is_away = False
+        away.refuses = 0
         given_back = await away.write(lambda tx: jobs.release_process(tx, jobs.this_process(), book.state.now_s()))
         again = await phase1.run(msgspec.structs.replace(phase, extractor=Scripted()))
 
@@ -118,10 +119,34 @@ async def test_a_database_that_goes_away_while_sessions_are_read_is_told_as_what
 
 
 @pytest.mark.anyio
+async def test_a_database_that_is_away_for_a_moment_while_sessions_are_read_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read is stored as it comes; a write that failed is made up for by the next one."""
+    monkeypatch.setattr(phase1, "_STORED_EVERY", 0.001)
+
+    class Losing(Scripted):
+        async def extract(self, view: SessionView) -> Output:
+            self.read.append(view.thread_id)
+            if len(self.read) == 2:
+                away.refuses = 1
+                await until(lambda: away.has_refused == 1)
+            return Output(RAW, SUMMARY, "a-slug")
+
+    async with books.open(environment=environment(tmp_path / "home", "sqlite")) as book:
+        teach(tmp_path, 2)
+        await book.importer.run([("codex", tmp_path / "codex")])
+        away = Away(await book.state.database())
+        done = await phase1.run(phase1.ExtractionPhase(book.settings, away, Losing(), jobs.this_process()))
+
+    assert (2, [], None) == (done.extracted, done.failed, done.stopped)
+
+
+@pytest.mark.anyio
 async def test_a_database_that_goes_away_while_the_memory_is_made_is_told_as_what_it_is(tmp_path: Path) -> None:
     class Losing(MergeConsolidator):
         def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
-            away.is_away = True
+            away.refuses = 2  # whether the claim holds, and that it failed; giving it back works
             return super().consolidate(material)
 
     async with books.open(environment=environment(tmp_path / "home", "sqlite")) as book:
