@@ -142,7 +142,7 @@ def patch(data: bytes) -> None:
 def mcp(data: bytes) -> None:
     """Read as a message of MCP: whatever comes can be answered."""
     for message in protocol.unpack(data).messages:
-        if not isinstance(message, protocol.Notice):
+        if not isinstance(message, protocol.Notification):
             msgspec.json.encode(message.id)
 
 
