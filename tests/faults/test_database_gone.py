@@ -23,10 +23,6 @@ QUICK = {
     "state.home:FOREGROUND_SECONDS": 0.05,
     "state.home:LEARNING_SECONDS": 0.05,
 }
-    "learning.worker:CYCLE_SECONDS": 0.05,
-    "state.home:FOREGROUND_SECONDS": 0.05,
-    "state.home:LEARNING_SECONDS": 0.05,
-}
 STEPS = [
     ("learning.extract.phase1:extract_embedded", "before", 1),
     ("learning.extract.phase1:_store", "before", 1),
