@@ -18,7 +18,11 @@ import waiting
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(120)]
 NewHome = Callable[..., FaultyHome]
-QUICK = {"learning.worker:CYCLE_SECONDS": 0.05, "state.home:FOREGROUND_SECONDS": 0.05}
+QUICK = {
+    "learning.worker:CYCLE_SECONDS": 0.05,
+    "state.home:FOREGROUND_SECONDS": 0.05,
+    "state.home:LEARNING_SECONDS": 0.05,
+}
 STEPS = [
     ("learning.extract.phase1:extract_embedded", "before", 1),
     ("learning.extract.phase1:_store", "before", 1),

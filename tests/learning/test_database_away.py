@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
+import anyio
 import msgspec
 import pytest
 from learners import NOW, environment, workspace
@@ -13,7 +16,7 @@ from test_frame import RAW, SUMMARY, Scripted, learn, session
 
 import processes
 from commonplace.app import book as books
-from commonplace.errors import StateError
+from commonplace.errors import DatabaseBusy, StateError
 from commonplace.learning import worker
 from commonplace.learning.consolidate import phase2
 from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
@@ -22,6 +25,7 @@ from commonplace.learning.evaluate import cases, files
 from commonplace.learning.evaluate.cases import Case
 from commonplace.learning.extract import phase1
 from commonplace.learning.reading.session_view import SessionView
+from commonplace.state import home as homes
 from commonplace.state import jobs, projects
 from commonplace.state.database import Database, Transaction
 from commonplace.state.outputs import Output
@@ -47,6 +51,9 @@ class Away:
     async def write(self, body: Callable[[Transaction], T]) -> T:
         self._ask()
         return await self._database.write(body)
+
+    def wait_longer(self, seconds: float) -> None:
+        raise NotImplementedError
 
     async def scrub(self) -> None:
         raise NotImplementedError
@@ -186,3 +193,26 @@ async def test_whoever_lost_a_session_tells_nothing_about_its_project(tmp_path: 
         told = await database.read(evidence)
 
     assert (0, 0, 1) == (done.extracted, len(left), len(told))
+
+
+@pytest.mark.anyio
+async def test_learning_waits_longer_for_another_process_than_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that begin at once each write what they find."""
+
+    def ids(tx: Transaction) -> int:
+        return len(tx.query("outputs.ids"))
+
+    monkeypatch.setattr(homes, "FOREGROUND_SECONDS", 0.0)
+    async with books.open(environment=environment(tmp_path / "home", "sqlite")) as book:
+        database = await book.state.database()
+        with closing(sqlite3.connect(tmp_path / "home" / "state.sqlite", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(DatabaseBusy):
+                await database.write(ids)
+            await book.state.need_database()
+            async with anyio.create_task_group() as group:
+                group.start_soon(database.write, ids)
+                await anyio.wait_all_tasks_blocked()
+                other.execute("ROLLBACK")

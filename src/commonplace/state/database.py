@@ -85,6 +85,10 @@ class Database(Protocol):
         """Run a function that changes rows: all of its changes happen, or none."""
         ...
 
+    def wait_longer(self, seconds: float) -> None:
+        """Let transactions wait for other processes for so long, where the server does not say how long."""
+        ...
+
     async def scrub(self) -> None:
         """Make deleted data unreadable in the database's files."""
         ...

@@ -32,6 +32,8 @@ Mask = Callable[[str], str]
 """Takes forgotten words out of a text."""
 FOREGROUND_SECONDS = 2.0
 """A command waits this long for another process's lock on the database, then goes on without the database."""
+LEARNING_SECONDS = 30.0
+"""Learning waits so long: many workers that begin at once each write what they find, and nobody looks on."""
 
 FINISH_SECONDS = 5.0
 """Closing waits this long for work that nobody waits for."""
@@ -185,13 +187,15 @@ class Home:
     async def need_database(self) -> None:
         """Open the database, again if it could not be used before: for work that must not go on without it.
 
+        It waits longer for other processes from now on.
+
         Raises:
             StateError: it cannot be used.
         """
         if self.is_degraded and self._database is not None:
             await self._database.close()
             self._database, self.is_degraded = None, False
-        await self.database()
+        (await self.database()).wait_longer(LEARNING_SECONDS)
         if self.is_degraded:
             raise StateError(
                 "Nothing is learned while the database is away.", hint="Try again when it is there; nothing is lost."

@@ -197,6 +197,9 @@ class PostgresDatabase:
                 self._idle.append(connection)
         return result
 
+    def wait_longer(self, seconds: float) -> None:
+        """Do nothing: the server says how long, and it is long."""
+
     async def scrub(self) -> None:
         """Free the space of rows that were deleted or changed."""
         await anyio.to_thread.run_sync(self._scrub, limiter=self._limiter)

@@ -141,6 +141,10 @@ class SqliteDatabase:
                 raise
             return result
 
+    def wait_longer(self, seconds: float) -> None:
+        """Let transactions wait for other processes for so long."""
+        self._patience = seconds
+
     async def scrub(self) -> None:
         """Write the file anew with what is still there, so that free pages and the log hold nothing that was deleted.
 
