@@ -177,6 +177,7 @@ def test_archived_and_deleted_files_follow(place: Place, home: Path) -> None:
         add(path, text)
     (moved,) = archive.archive(home, thread, [path])
     here.add(path)
+    assert here.drain()  # whoever looks between the two calls sees only that the file is gone
     here.add(moved)
     assert here.drain()
     data, manifest = stored(place, home, moved)

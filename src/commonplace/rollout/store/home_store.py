@@ -99,5 +99,7 @@ class HomeStore:
         for path in paths:
             if not path.exists():
                 self.uploads.note_gone(path)
-        for path in sorted(paths, key=lambda path: not path.exists()):  # a file that was moved takes its segments along
+        moved = [place for path in paths if not path.exists() for place in self.uploads.other_places(path)]
+        # A file that was moved takes its segments along, also where only its old place is known yet.
+        for path in sorted({*paths, *moved}, key=lambda path: (not path.exists(), path)):
             self.uploads.upload(path)

@@ -88,6 +88,13 @@ class Uploads:
         if file is not None and note is not None:
             self.notes.write(Note(file, note.end, note.check, "gone"))
 
+    def other_places(self, path: Path) -> list[Path]:
+        """Return where a file is now that was archived, or brought back."""
+        if layout.parse_name(path.name) is None:
+            return []
+        places = (layout.archived_path(self.home, path), layout.unarchived_path(self.home, path))
+        return [place for place in places if place != path and place.exists()]
+
     def pending(self) -> Pending:
         """Say what is not in the store yet, by the notes alone."""
         notes = self.notes.read()
