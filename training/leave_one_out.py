@@ -23,8 +23,10 @@ from commonplace.app import book as books
 from commonplace.app.evaluation import CorpusFiles, real_sessions
 from commonplace.learning.consolidate import judged
 from commonplace.learning.extract import rules
-from commonplace.learning.lasting.statements import spoken
+from commonplace.learning.lasting.statements import SpokenSession, spoken
 from commonplace.learning.providers import EMBEDDED
+from commonplace.learning.reading.session_view import SessionView
+from commonplace.projects.people import home_name
 
 
 def choose_by_person(judges: lasting.JudgesOfOthers) -> None:
@@ -34,7 +36,13 @@ def choose_by_person(judges: lasting.JudgesOfOthers) -> None:
     def judge_for(person: str) -> lasting.LastingJudge:
         return known.get(person, judges.final)
 
-    rules.spoken = lambda view: spoken(view, judge_for(judged.person_of(view.cwd)))
+    def spoken_by_person(view: SessionView) -> SpokenSession:
+        person = home_name(view.cwd)
+        if not person:
+            raise SystemExit(f"nobody is known who said what stands in the session {view.thread_id}")
+        return spoken(view, judge_for(person))
+
+    rules.spoken = spoken_by_person
     judged.judged = partial(judged.judged, judge_for=judge_for)
 
 
@@ -43,11 +51,11 @@ async def score(files: CorpusFiles) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         environment = {"COMMONPLACE_HOME": folder, "HOME": folder, "PATH": os.environ["PATH"]}
         async with books.open(environment=environment) as book:
-            return await real_sessions(book.state, EMBEDDED, files)
+            # Other processes would know only the judge that is shipped.
+            return await real_sessions(book.state, EMBEDDED, files, use_processes=False)
 
 
 if __name__ == "__main__":
-    os.cpu_count = lambda: 1  # other processes would know only the judge that is shipped
     corpus, labels, commands = map(Path, sys.argv[1:4])
     choose_by_person(lasting.JudgesOfOthers(lasting.labelled(corpus, labels)))
     print(json.dumps(anyio.run(score, CorpusFiles(corpus, labels, commands)), indent=1))

@@ -54,9 +54,17 @@ class CorpusFiles(msgspec.Struct, frozen=True):
 
 
 async def real_sessions(
-    home: Home, model: str, place: CorpusFiles, *, limit: int | None = None, consent: Consent | None = None
+    home: Home,
+    model: str,
+    place: CorpusFiles,
+    *,
+    limit: int | None = None,
+    consent: Consent | None = None,
+    use_processes: bool = True,
 ) -> dict[str, Any]:
     """Return how good the memory is that a model, or `embedded`, makes of real sessions with labels.
+
+    The embedded reader uses all cores, unless `use_processes` is false.
 
     Raises:
         BadInput: the sessions or labels cannot be read, or consent was not given.
@@ -70,7 +78,7 @@ async def real_sessions(
         await _ask(asked, await _rows(store, limit), consent)
         report = LearningReport()
         async with providers.open(asked) as who:
-            request = LearningRequest(limit=limit, use_processes=model == EMBEDDED)
+            request = LearningRequest(limit=limit, use_processes=use_processes and model == EMBEDDED)
             await run.run_phases(store.home, request, who, report, background=False)
             cost = who.cost()
         scored = await _scored(store, known)
