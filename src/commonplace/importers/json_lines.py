@@ -14,10 +14,10 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ from commonplace.errors import LedgerError
 from commonplace.importers.converter import MAX_RECORD_BYTES, TORN
 from commonplace.protocol.rollout import Skipped
 from commonplace.rollout.reader import is_compressed, open_session
+
+T = TypeVar("T")
 
 NOT_JSON: Final = "not_json"
 TOO_LONG: Final = "too_long"
@@ -41,6 +43,7 @@ DUPLICATE: Final = "duplicate"
 MAX_DOCUMENT_BYTES: Final = 64 * 2**20
 """Longest document that is one JSON value from its first byte to its last: such a thing must be loaded whole."""
 
+_raw: Final = msgspec.json.Decoder(msgspec.Raw)
 _BLOCK: Final = 2**20
 """How many bytes are read at a time."""
 _BOM: Final = codecs.BOM_UTF8
@@ -69,6 +72,21 @@ def repair(raw: bytes) -> bytes:
     if are_paired or _SUSPECT.search(raw) is None:
         return raw
     return _HALVES.sub(lambda found: found["before"] + rb"\ufffd" if found["lone"] else found[0], raw)
+
+
+def decode_repaired(decode: Callable[[bytes], T], raw: bytes) -> T:
+    """Return what a decoder makes of JSON text; the text is repaired only where the decoder refuses it.
+
+    Raises:
+        msgspec.DecodeError, RecursionError: it is not JSON, or not what the decoder takes.
+    """
+    try:
+        return decode(raw)
+    except msgspec.DecodeError:
+        repaired = repair(raw)
+        if repaired is raw:
+            raise
+        return decode(repaired)
 
 
 def read_lines(path: Path, start: int = 0, limit: int = MAX_RECORD_BYTES) -> Iterator[tuple[int, bytes] | Skipped]:
@@ -138,7 +156,7 @@ def _lines(chunk: bytes, offset: int, limit: int) -> Iterator[tuple[int, bytes] 
     """Return the lines of a chunk, without a step of Python for each if nothing in it is odd."""
     lines = chunk.split(b"\n")
     odd = b"\0" in chunk or b"\r" in chunk or b"" in lines or any(map(bytes.isspace, lines))
-    if not odd and len(chunk) <= limit and is_text(chunk):
+    if not odd and len(chunk) <= limit and all(map(is_text, lines)):
         starts = accumulate(map(len, lines), lambda start, length: start + length + 1, initial=offset)
         return zip(starts, lines, strict=False)
     return _careful(lines, offset, limit)
@@ -183,7 +201,7 @@ def is_whole(raw: bytes) -> bool:
     if raw.lstrip()[:1] not in (b"{", b"["):
         return False
     try:
-        msgspec.json.decode(repair(raw), type=msgspec.Raw)
+        decode_repaired(_raw.decode, raw)
     except (msgspec.DecodeError, RecursionError):
         return False
     return True

@@ -166,7 +166,7 @@ def _wire(moment: datetime) -> str:
 def decoded(decode: Callable[[bytes], T], offset: int, raw: bytes) -> T | Skipped:
     """Return a line as a value, or what is wrong with it."""
     try:
-        return decode(json_lines.repair(raw))
+        return json_lines.decode_repaired(decode, raw)
     except msgspec.ValidationError:
         return Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
     except (msgspec.DecodeError, RecursionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -17,15 +18,14 @@ _INJECTION: Final = re.compile(
 )
 
 
-_HIDING: Final = re.compile(r"\"\"|''|\\(?=[A-Za-z])|\$[@*]|(?<=\w)\^(?=\w)")
+_HIDING: Final = re.compile(r"\"\"|''|\\(?=[a-z])|\$[@*]|(?<=\w)\^(?=\w)")
 """What a shell drops from inside a word."""
-_BLANKS: Final = re.compile(r"\$\{?IFS\}?")
+_BLANKS: Final = re.compile(r"\$\{?ifs\}?")
 _FETCHES: Final = re.compile(
     r"(?<![\w.-])(?:curl|wget|aria2c|axel|lynx|w3m|lwp-request|lwp-download|iwr|irm|invoke-webrequest|invoke-restmethod"
     r"|start-bitstransfer|bitsadmin|certutil|ncat|netcat|nc|socat|tftp|base64|xxd)(?:\.exe)?(?![\w/-]|\.\w)"
     r"|(?<![\w./-])(?:git[ ](?:[^;&|\n]{0,80}[ ])?clone|gh[ ](?:release|run)[ ]download|https?|fetch[ ]-[oq])[ ]"
     r"|(?<![\w.-])(?:scp|rsync|sftp|ftp)[ ](?:-\S{1,40}[ ]){0,6}[\w.@-]{1,80}:|\.download(?:string|file)\b",
-    re.IGNORECASE,
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
 _RUNS: Final = re.compile(
@@ -34,7 +34,6 @@ _RUNS: Final = re.compile(
     r"|(?:^|(?<=[;&|\n`(]))[ \t]*\. |(?<!\S)\. (?=<\()|\bchmod "
     r"|(?<=[;&|\n(])[ \t]*(?:sudo[ ])?(?:~|/(?!(?:usr|bin|opt|sbin|dev)/))[/\w]"
     r"|(?<=[;&|\n])[ \t]*(?:make|[\w.-]{1,40}\.exe)\b",
-    re.IGNORECASE,
 )
 """Programs that run a text."""
 _CARRIERS: Final = frozenset({"sudo", "env", "command", "exec", "nohup", "time", "xargs", "busybox"})
@@ -54,15 +53,14 @@ _REMOTE: Final = re.compile(
     r"|mshta|regsvr32|msiexec|rundll32|apt(?:-get)? install|dpkg -i|rpm -i|installer)\b"
     r"[^\n;&|]{0,200}(?:https?://(?!localhost|127\.)|git\+|git@|--git\b|(?<![\w-])(?:github|gitlab|bitbucket|gist|ubi):)"
     r"|/dev/(?:tcp|udp)/",
-    re.IGNORECASE,
 )
 """Programs that fetch and run in one, and what connects a shell with another machine."""
-_INLINE: Final = re.compile(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?=[ ]-)", re.IGNORECASE)
+_INLINE: Final = re.compile(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?=[ ]-)")
 """Programs that may be given code as an argument."""
-_IS_CODE: Final = re.compile(r"[ ]-{1,2}(?:\w{0,8}[cer]|eval|run|print)\b", re.IGNORECASE)
-_ADDRESS: Final = re.compile(r"https?://|urlopen|\bsocket|file_get_contents|\bget\b", re.IGNORECASE)
+_IS_CODE: Final = re.compile(r"[ ]-{1,2}(?:\w{0,8}[cer]|eval|run|print)\b")
+_ADDRESS: Final = re.compile(r"https?://|urlopen|\bsocket|file_get_contents|\bget\b")
 _EXECUTES: Final = re.compile(
-    r"\b(?:exec|eval|system|spawn\w{0,6}|popen|subprocess|Function|loadstring|compile|run_string)\b", re.IGNORECASE
+    r"\b(?:exec|eval|system|spawn\w{0,6}|popen|subprocess|function|loadstring|compile|run_string)\b"
 )
 _SEPARATE: Final = re.compile(r"[|;\n]|&&")
 _OPENS: Final = re.compile(r"<\(|\$\(|`|\(")
@@ -73,12 +71,18 @@ _MOST: Final = 20_000
 
 def fetches_and_runs(text: str) -> bool:
     """Say whether a text holds a command that runs what it fetches from elsewhere; such commands are never kept."""
-    looked = _BLANKS.sub(" ", text[:_MOST])
+    return _is_fetch_and_run(text[:_MOST])
+
+
+@lru_cache(maxsize=1024)
+def _is_fetch_and_run(text: str) -> bool:
+    """Say it of a text that is short enough; several readers ask about the same command."""
+    looked = _BLANKS.sub(" ", text.lower())
     bare = _HIDING.sub("", looked)
-    return _fetches_and_runs(looked) or (bare != looked and _fetches_and_runs(bare))
+    return _runs_fetched(looked) or (bare != looked and _runs_fetched(bare))
 
 
-def _fetches_and_runs(looked: str) -> bool:
+def _runs_fetched(looked: str) -> bool:
     if _REMOTE.search(looked) or _is_piped_into_shell(looked):
         return True
     for found in _INLINE.finditer(looked):
@@ -100,11 +104,11 @@ def _is_piped_into_shell(text: str) -> bool:
     """Say whether something runs whatever is piped into it: `| sudo -E bash`, `| python3 -`."""
     for before, part in pairwise(text.split("|")):
         words = part[:_REACH].partition("\n")[0].lstrip("& ").split()
-        while words and (words[0].lower() in _CARRIERS or words[0].startswith("-") or "=" in words[0]):
+        while words and (words[0] in _CARRIERS or words[0].startswith("-") or "=" in words[0]):
             words.pop(0)
         if not words:
             continue
-        program = words[0].rstrip(_ENDS).rpartition("/")[2].lower()
+        program = words[0].rstrip(_ENDS).rpartition("/")[2]
         if not before[-1:].isspace() and part[:1].isalpha() and words[0].rstrip(";&") != words[0].rstrip(_ENDS):
             continue  # one of several words in an expression: `(sh|bash)`
         if (words[1:2] == ["-c"] and len(words) > 2) or _PROGRAM.fullmatch(before):

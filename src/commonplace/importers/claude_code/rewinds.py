@@ -23,7 +23,7 @@ from commonplace.rollout.reader import open_session
 def decode(offset: int, raw: bytes) -> HeldRecord | Skipped:
     """Return the record that stands at an offset, or why it cannot be used."""
     try:
-        found = records.decode(json_lines.repair(raw))
+        found = json_lines.decode_repaired(records.decode, raw)
     except msgspec.DecodeError:
         return Skipped(offset, len(raw), json_lines.NOT_JSON)
     except RecursionError:

@@ -7,6 +7,7 @@ from typing import Final
 
 from commonplace.learning.reading import tables
 from commonplace.learning.reading.findings import FindingEvidence, quote
+from commonplace.learning.reading.literals import LiteralGate
 from commonplace.learning.reading.session_view import ToolUse
 from commonplace.memory.injection import is_injection
 
@@ -15,7 +16,8 @@ _SUMMARY: Final = tables.pattern("counting")
 _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
 _PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
 _LOCKED: Final = tables.pattern("locked")
-_PASSING: Final = tables.pattern("passing")
+_PASSING: Final = tables.pattern("passing", flags=re.NOFLAG)
+_MAY_PASS: Final = LiteralGate({"passing": [_PASSING.pattern]})
 _NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]{0,400}(?:No such file|Not a directory|no such file)")
 _STOPPED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
@@ -48,7 +50,8 @@ def is_nothing(call: ToolUse) -> bool:
 
 def is_passing(call: ToolUse) -> bool:
     """Say whether a failure comes and goes by itself: a network, a registry, a runner."""
-    return bool(_PASSING.search(call.output))
+    lower = call.output.lower()
+    return bool(_MAY_PASS.open_for(lower)) and bool(_PASSING.search(lower))
 
 
 def evidence(failed: ToolUse, line: str) -> FindingEvidence:
