@@ -124,17 +124,21 @@ class _JudgedMessage:
         """Yield the best sentence with its likelier neighbours, every sentence that states what lasts, and requests
         about the flow of work: asked for again and again, they are habits.
         """
-        if not self._measured or exclusions.is_text_work(self._message.text):
+        best = max(range(len(self._measured)), key=lambda place: self._likely[place], default=0)
+        likely = [place for place in range(len(self._measured)) if self._may_last(place, is_best=place == best)]
+        if not likely or exclusions.is_text_work(self._message.text):
             return
-        best = max(range(len(self._measured)), key=lambda place: self._likely[place])
-        for place, each in enumerate(self.inputs):
-            is_stated = each.stated >= PERHAPS[each.outright]
-            is_lasting = is_stated or each.sample.is_request or (place == best and self._likely[place] >= LEAST)
-            if is_lasting and not self._stated[place].is_nobodys:
-                statement = self._statement(place, is_best=place == best)
-                is_long = len(statement.stretch.split()) >= _FEWEST or _HAN.search(statement.text)
-                if is_long and not exclusions.is_unfit(statement.stretch):
-                    yield statement
+        for place in likely:
+            statement = self._statement(place, is_best=place == best)
+            is_long = len(statement.stretch.split()) >= _FEWEST or _HAN.search(statement.text)
+            if is_long and not exclusions.is_unfit(statement.stretch):
+                yield statement
+
+    def _may_last(self, place: int, *, is_best: bool) -> bool:
+        given = self.inputs[place]
+        is_likely = is_best and self._likely[place] >= LEAST
+        is_wanted = given.stated >= PERHAPS[given.outright] or given.sample.is_request or is_likely
+        return is_wanted and not self._stated[place].is_nobodys
 
     def _statement(self, place: int, *, is_best: bool) -> PersonStatement:
         message, said, given = self._message, self._measured[place].sentence, self.inputs[place]
