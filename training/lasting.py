@@ -7,7 +7,7 @@ Each person is left out in turn: the table that is printed, and the calibration,
 person whom they judge. `--write` stores the judge that is trained on all of them. Nothing of the sessions is stored.
 """
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import json
@@ -17,8 +17,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,7 +29,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from commonplace.learning.lasting import acts, authors, handwriting, own_sentences, shapes, stated, statements
-from commonplace.learning.lasting.features import MeasuredSentence, PersonHabits, measure
+from commonplace.learning.lasting.features import MeasuredSentence, PersonHabits, Surroundings, measure
 from commonplace.learning.lasting.judge import KINDS, LastingJudge, grams
 from commonplace.learning.reading import session_view
 from commonplace.learning.reading.cues import likely_languages
@@ -64,7 +66,7 @@ class LabelledMessage:
     """A message with its label and what stood around it."""
 
     text: str
-    around: object
+    around: Surroundings
     person: str
     session: str
     label: dict
@@ -177,12 +179,16 @@ def hand_weights(examples) -> dict[str, float]:
         columns += sorted(index[name] for name in features if name in index)
         starts.append(len(columns))
     matrix = csr_matrix(([1.0] * len(columns), columns, starts), shape=(len(examples), len(names)))
-    model = LogisticRegression(C=HAND_STRENGTH, solver="liblinear", class_weight="balanced")
-    model.fit(matrix, [is_machine for _, is_machine, _ in examples])
-    weights = {
-        name: round(float(weight), 3) for name, weight in zip(names, model.coef_[0], strict=True) if abs(weight) >= 0.02
-    }
-    return {"": float(model.intercept_[0]), **weights}
+    machines = [is_machine for _, is_machine, _ in examples]
+    fitted, base = _fitted(matrix, machines, C=HAND_STRENGTH, solver="liblinear", class_weight="balanced")
+    weights = {name: round(float(weight), 3) for name, weight in zip(names, fitted, strict=True) if abs(weight) >= 0.02}
+    return {"": base, **weights}
+
+
+def _fitted(matrix, target, *, weights=None, **options: Any) -> tuple[np.ndarray, float]:
+    """Fit a logistic regression; return its weights and its base."""
+    model: Any = LogisticRegression(**options).fit(matrix, target, sample_weight=weights)
+    return model.coef_[0], float(model.intercept_[0])
 
 
 # ---- rows
@@ -248,11 +254,10 @@ def stated_weights() -> tuple[dict[int, float], float]:
         columns += sorted(features)
         starts.append(len(columns))
     matrix = csr_matrix(([1.0] * len(columns), columns, starts), shape=(len(rows), 2**stated.BITS))
-    model = LogisticRegression(C=STATED_STRENGTH, solver="liblinear", max_iter=1000)
-    model.fit(matrix, [is_lasting for _, is_lasting in rows])
-    flat = model.coef_[0]
+    target = [is_lasting for _, is_lasting in rows]
+    flat, base = _fitted(matrix, target, C=STATED_STRENGTH, solver="liblinear", max_iter=1000)
     kept = {int(place): round(float(flat[place]), 2) for place in np.flatnonzero(np.abs(flat) >= 0.03)}
-    return kept, float(model.intercept_[0])
+    return kept, base
 
 
 def _stated_rows(text: str, lasting: list[str]) -> list[tuple[set[int], bool]]:
@@ -305,10 +310,10 @@ def train(rows: list[Row], hand: dict[str, float], others: list[tuple[list[str],
     def fitted(strength: float, use, target, weights=None):
         if len(set(target[use])) < 2:
             return np.zeros(len(names)), -9.0
-        model = LogisticRegression(C=strength, max_iter=2000)
-        model.fit(z[use], target[use], sample_weight=None if weights is None else weights[use])
-        plain = model.coef_[0] / scale
-        return plain, float(model.intercept_[0] - (plain * mean).sum())
+        used = None if weights is None else weights[use]
+        scaled, base = _fitted(z[use], target[use], weights=used, C=strength, max_iter=2000)
+        plain = scaled / scale
+        return plain, base - float((plain * mean).sum())
 
     heads = [fitted(STRENGTH, np.isin(kinds, group) | ~y, np.isin(kinds, group), weight) for group in HEADS.values()]
     whose = np.array([row.message.label.get("scope") == "person" for row in rows])
@@ -316,8 +321,8 @@ def train(rows: list[Row], hand: dict[str, float], others: list[tuple[list[str],
     words, word_base = _word_weights(rows, y, weight, others)
     return LastingJudge(
         hand=hand,
-        heads={name: tuple(round(float(each[0][place]), 4) for each in heads) for name, place in index.items()},
-        base=tuple(each[1] for each in heads),
+        heads={name: _three(round(float(each[0][place]), 4) for each in heads) for name, place in index.items()},
+        base=_three(each[1] for each in heads),
         about={name: tuple(round(float(each[0][place]), 4) for each in about) for name, place in index.items()},
         about_base=tuple(each[1] for each in about),
         words=words,
@@ -353,11 +358,15 @@ def _word_weights(rows, y, weight, others) -> tuple[dict[int, float], float]:
         columns += hashed
         values += [1 / math.sqrt(len(hashed))] * len(hashed)
         starts.append(len(columns))
-    model = LogisticRegression(C=WORD_STRENGTH, solver="liblinear", max_iter=2000)
-    model.fit(csr_matrix((values, columns, starts), shape=(len(tokens), 2**BITS)), target, sample_weight=weights)
-    flat = model.coef_[0]
+    matrix = csr_matrix((values, columns, starts), shape=(len(tokens), 2**BITS))
+    flat, base = _fitted(matrix, target, weights=weights, C=WORD_STRENGTH, solver="liblinear", max_iter=2000)
     kept = {int(place): round(float(flat[place]), 2) for place in np.flatnonzero(np.abs(flat) >= 0.02)}
-    return kept, float(model.intercept_[0])
+    return kept, base
+
+
+def _three(values: Iterable[float]) -> tuple[float, float, float]:
+    work, rule, fact = values
+    return work, rule, fact
 
 
 def parts(judge: LastingJudge, row: Row) -> tuple[float, float]:

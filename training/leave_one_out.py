@@ -6,7 +6,7 @@ The whole program learns from the corpus in a home of its own, as `memory eval -
 another one for each person. Nothing of the sessions is stored. See README.md.
 """
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import json

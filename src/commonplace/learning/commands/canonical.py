@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,6 +26,9 @@ _CARRIED_FILES: Final = tables.words("forms", "scripts", "carried")
 _ENDINGS: Final = tuple(tables.words("forms", "scripts", "endings"))
 _SCRIPT_VALUES: Final = tables.words("forms", "scripts", "value_flags")
 _CODE_FLAGS: Final = tables.words("forms", "scripts", "code_flags")
+_ONE_LINERS: Final[dict[str, list[tuple[str, Role]]]] = tables.table("forms")["one_liners"]
+_LONGEST_ONE_LINER: Final = 120
+_MODULE: Final = re.compile(r"[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,6}")
 _BARE_WORD: Final = re.compile(r"[a-z][\w:-]{0,40}")
 _HASH: Final = re.compile(
     r"(?<![\w-])(?=[a-f]*+\d)(?=\d*+[a-f])[0-9a-f]{7,40}(?![\w-])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
@@ -74,7 +78,8 @@ def canonical(command: SimpleCommand, roots: Sequence[str]) -> Canonical | None:
     called = _called(words)
     form = " ".join(filter(None, (inner.carrier, called.shown)))
     key = " ".join(filter(None, (inner.key, called.program)))
-    found = _carried_task(inner.carrier, words, form, folder)
+    found = _carried_task(inner.carrier, words, form, folder) or _module(inner.carrier, words, folder)
+    found = found or _one_liner(called.program, words, folder)
     found = found or _task(called.program, called.arguments, form, key, folder)
     found = found or _script(words, called.program, inner.carrier, folder, roots)
     found = found or _tool(called.program, called.arguments, form, key, folder)
@@ -180,6 +185,39 @@ def _carried_task(carrier: str, words: Sequence[str], form: str, folder: str) ->
         return None
     program = carrier.split(maxsplit=1)[0]
     return Canonical(role, program, name, f"{carrier} {name}", form, folder, is_task=True, is_narrowed=len(words) > 1)
+
+
+def _module(carrier: str, words: Sequence[str], folder: str) -> Canonical | None:
+    """Return a module of the project that Python runs by its name: `python -m shop.validate`."""
+    name = words[0]
+    first = name.partition(".")[0]
+    if not carrier.endswith(" -m") or not _MODULE.fullmatch(name) or first in sys.stdlib_module_names:
+        return None
+    role = roles.role_of_name(name.replace("_", "-"))
+    return Canonical(
+        "task" if role in ("setup", "run") else role,
+        "script",
+        name,
+        f"script {name}",
+        f"{carrier} {name}",
+        folder,
+        is_script=True,
+        is_narrowed=len(words) > 1,
+    )
+
+
+def _one_liner(program: str, words: Sequence[str], folder: str) -> Canonical | None:
+    """Return the code that some languages check a package with: `julia --project -e 'using Pkg; Pkg.test()'`."""
+    rows = _ONE_LINERS.get(program)
+    if rows is None or "-e" not in words[1:-1]:
+        return None
+    at = words.index("-e")
+    code = words[at + 1]
+    for expression, role in rows:
+        if len(code) <= _LONGEST_ONE_LINER and re.search(expression, code):
+            shown = " ".join((*words[:at], "-e", f"'{code}'"))
+            return Canonical(role, program, code, f"{program} {code}", shown, folder)
+    return None
 
 
 def _script(words: Sequence[str], program: str, carrier: str, folder: str, roots: Sequence[str]) -> Canonical | None:
