@@ -48,7 +48,7 @@ Maker = Callable[[Path, str], Command]
 def ours(root: Path, base_url: str) -> Command:
     """Prepare a home of ours and return the command line and its environment."""
     place = exec_driver.make_place(root, base_url)
-    command = [*exec_driver.PROGRAM, "exec", "--json", "-C", str(place.cwd), "do it"]
+    command = [*exec_driver.PROGRAM, "exec", "--skip-git-repo-check", "--json", "-C", str(place.cwd), "do it"]
     return command, place.environment({"COMMONPLACE_MEMORY_BACKGROUND": "true"})
 
 

@@ -8,21 +8,22 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cached_property
-from importlib import resources
 from typing import Final
+
+from commonplace import package_files
 
 _VERSION: Final = re.compile(r"\A<!-- version: (\d+) -->\n")
 _NAME: Final = re.compile(r"\{(\w+)\}")
 
 
 class InstructionTexts:
-    """The texts of one package's instructions; each file is read once."""
+    """The texts of the instructions in one folder of the package; each file is read once."""
 
-    def __init__(self, package: str) -> None:
-        self._package = package
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
 
     def _file(self, name: str) -> str:
-        return resources.files(self._package).joinpath(name).read_text("utf-8")
+        return package_files.text(f"{self._folder}/{name}")
 
     @cached_property
     def _prompt(self) -> str:

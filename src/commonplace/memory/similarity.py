@@ -11,10 +11,11 @@ import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Any, Final
 
 import msgspec
+
+from commonplace import package_files
 
 _WORD: Final = re.compile(r"[\u3400-\u9fff]|[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
@@ -71,7 +72,7 @@ class ComparedWords(msgspec.Struct, frozen=True):
 
 @cache
 def _table() -> dict[str, Any]:
-    text = resources.files("commonplace.memory").joinpath("similarity.toml").read_text("utf-8")
+    text = package_files.text("memory/similarity.toml")
     return tomllib.loads(text)
 
 

@@ -16,12 +16,12 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.memory.entries import Entry
 from commonplace.protocol import shell
 
@@ -54,7 +54,7 @@ class StaleName(msgspec.Struct, frozen=True):
 
 @cache
 def _table() -> dict[str, frozenset[str]]:
-    text = resources.files("commonplace.memory").joinpath("stale_names.toml").read_text("utf-8")
+    text = package_files.text("memory/stale_names.toml")
     return {name: frozenset(words) for name, words in tomllib.loads(text).items()}
 
 

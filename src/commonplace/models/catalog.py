@@ -10,11 +10,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.errors import BadSetting
 
 
@@ -63,7 +63,7 @@ class _CatalogFile(msgspec.Struct):
 
 @cache
 def _file() -> _CatalogFile:
-    text = resources.files("commonplace.models").joinpath("catalog.toml").read_text("utf-8")
+    text = package_files.text("models/catalog.toml")
     return msgspec.convert(tomllib.loads(text), _CatalogFile)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from importlib import resources
 from typing import Any, Final
+
+from commonplace import package_files
 
 
 def _load() -> dict[str, Any]:
-    return tomllib.loads(resources.files("commonplace.projects").joinpath("tables.toml").read_text("utf-8"))
+    return tomllib.loads(package_files.text("projects/tables.toml"))
 
 
 def _words(table: str, name: str) -> frozenset[str]:

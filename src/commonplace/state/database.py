@@ -20,10 +20,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
+
+from commonplace import package_files
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -147,4 +148,4 @@ def split(script: str) -> list[str]:
 
 
 def _sql(name: str) -> str:
-    return resources.files("commonplace.state.sql").joinpath(name).read_text("utf-8")
+    return package_files.text(f"state/sql/{name}")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import resources
 from typing import Final
+
+from commonplace import package_files
 
 Pick = Callable[[Sequence[str]], str]
 """Chooses one of several names; `random.choice` is one."""
@@ -18,7 +19,7 @@ _TEENS: Final = (11, 12, 13)
 @cache
 def scholars() -> tuple[str, ...]:
     """Return the list that is used unless a role has its own."""
-    text = resources.files("commonplace.agent.subagents").joinpath("scholars.txt").read_text("utf-8")
+    text = package_files.text("agent/subagents/scholars.txt")
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
 
 

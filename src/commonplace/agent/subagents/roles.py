@@ -10,12 +10,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.config import Tone
 from commonplace.errors import ToolError
 
@@ -145,9 +145,7 @@ def read_settings(table: Mapping[str, Any]) -> RoleSettings:
 @cache
 def built_in() -> Mapping[str, Role]:
     """Return the roles that need no settings."""
-    tables: dict[str, dict[str, Any]] = tomllib.loads(
-        resources.files("commonplace.agent.subagents").joinpath("roles.toml").read_text("utf-8")
-    )
+    tables: dict[str, dict[str, Any]] = tomllib.loads(package_files.text("agent/subagents/roles.toml"))
     return {
         name: Role(
             name, row["description"], settings=RoleSettings((row.get("developer_instructions") or "").strip() or None)

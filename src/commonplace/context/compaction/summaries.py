@@ -13,12 +13,12 @@ import tomllib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
 from string import Template
 from typing import Final, Protocol
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.context import history_items, pairing, truncate
 from commonplace.context.history_items import HistoryEntry
 from commonplace.context.truncate import TruncationPolicy
@@ -70,7 +70,7 @@ class Summariser(Protocol):
 @cache
 def texts() -> dict[str, str]:
     """Return our own texts."""
-    data = resources.files("commonplace.context.compaction").joinpath("texts.toml").read_text("utf-8")
+    data = package_files.text("context/compaction/texts.toml")
     return tomllib.loads(data)
 
 

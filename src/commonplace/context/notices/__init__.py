@@ -6,10 +6,11 @@ A notice is plain text without markers; whoever sends it wraps it in the tag of 
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+
+from commonplace import package_files
 
 
 @cache
 def notice(name: str) -> str:
     """Return the text of a notice, without the space around it."""
-    return resources.files("commonplace.context.notices").joinpath(f"{name}.md").read_text("utf-8").strip()
+    return package_files.text(f"context/notices/{name}.md").strip()

@@ -11,11 +11,11 @@ import contextlib
 import functools
 import sqlite3
 from collections.abc import Generator, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from commonplace import package_files
 from commonplace.errors import LedgerError
 
 FILE: Final = "opencode.db"
@@ -61,7 +61,7 @@ def _text(value: object) -> str:
 
 @functools.cache
 def _query(name: str) -> str:
-    return resources.files("commonplace.importers.opencode").joinpath(f"{name}.sql").read_text("utf-8")
+    return package_files.text(f"importers/opencode/{name}.sql")
 
 
 @contextlib.contextmanager

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib import resources
 from typing import Any
+
+from commonplace import package_files
 
 
 @cache
 def table(name: str) -> dict[str, Any]:
     """Return a whole table by the name of its file."""
-    text = resources.files("commonplace.learning.commands").joinpath(f"{name}.toml").read_text("utf-8")
+    text = package_files.text(f"learning/commands/{name}.toml")
     return tomllib.loads(text)
 
 

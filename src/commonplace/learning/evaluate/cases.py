@@ -6,12 +6,12 @@ import gzip
 import random
 import re
 import string
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.errors import BadInput
 
 BUNDLED: Final = "near"
@@ -69,8 +69,7 @@ class Case(msgspec.Struct):
 
 def bundled() -> list[Case]:
     """Return the cases of the set that is installed with the program."""
-    folder = resources.files("commonplace.learning.evaluate")
-    return _cases(folder.joinpath(f"{BUNDLED}.jsonl.gz").read_bytes())
+    return _cases((package_files.ROOT / f"learning/evaluate/{BUNDLED}.jsonl.gz").read_bytes())
 
 
 def named(name: str) -> list[Case]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Any, Final, NamedTuple
+
+from commonplace import package_files
 
 _WORDS: Final = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 _PIECES: Final = re.compile(r"`[^`]*`|[\w'./-]+|[^\w\s]")
@@ -54,9 +55,7 @@ class Act(NamedTuple):
 
 @cache
 def _tables() -> dict[str, dict[str, str]]:
-    loaded: dict[str, Any] = tomllib.loads(
-        resources.files("commonplace.learning.lasting").joinpath("acts.toml").read_text("utf-8")
-    )
+    loaded: dict[str, Any] = tomllib.loads(package_files.text("learning/lasting/acts.toml"))
     return loaded
 
 

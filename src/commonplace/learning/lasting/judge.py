@@ -11,12 +11,12 @@ import math
 import zlib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from typing import Final
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.learning.lasting.features import MeasuredSentence
 from commonplace.memory.entries import CANDIDATE, LISTED, TOLD, Kind
 from commonplace.memory.lessons import JudgeInput, JudgeSums
@@ -108,7 +108,7 @@ def is_outright(judged: JudgeInput) -> bool:
 @cache
 def judge() -> LastingJudge:
     """Return the judge that is shipped."""
-    data = resources.files("commonplace.learning.lasting").joinpath("judge.json").read_bytes()
+    data = (package_files.ROOT / "learning/lasting/judge.json").read_bytes()
     return msgspec.json.decode(data, type=LastingJudge)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib import resources
+
+from commonplace import package_files
 
 
 @cache
 def _table() -> dict[str, list[str]]:
-    text = resources.files("commonplace.learning.reading").joinpath("tables.toml").read_text("utf-8")
+    text = package_files.text("learning/reading/tables.toml")
     return tomllib.loads(text)
 
 

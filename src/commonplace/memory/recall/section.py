@@ -15,12 +15,12 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
-from importlib import resources
 from itertools import accumulate
 from typing import Final
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
 from commonplace.memory.audience import Audience
 from commonplace.memory.entries import SECTION_OF, Entry, Section
@@ -311,7 +311,7 @@ def _fitting(texts: list[str], size: int) -> list[str]:
 
 @cache
 def _texts() -> dict[str, str]:
-    data = resources.files("commonplace.memory.recall").joinpath("guide.toml").read_text("utf-8")
+    data = package_files.text("memory/recall/guide.toml")
     return tomllib.loads(data)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib import resources
 from itertools import combinations
 from typing import Any, Final
 
 import msgspec
+
+from commonplace import package_files
 
 LANGUAGES: Final = ("en", "de", "es", "fr", "zh")
 _VANISHING: Final = frozenset({"all", "put", "need", "about"})
@@ -68,7 +69,7 @@ class Language(msgspec.Struct, frozen=True):
 
 @cache
 def _tables() -> dict[str, Any]:
-    text = resources.files("commonplace.memory.sameness").joinpath("lexicon.toml").read_text("utf-8")
+    text = package_files.text("memory/sameness/lexicon.toml")
     return tomllib.loads(text)
 
 

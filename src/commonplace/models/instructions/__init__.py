@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 from typing import Final
 
+from commonplace import package_files
 from commonplace.models.catalog import ModelInfo
 
 PLACEHOLDER: Final = "{{ personality }}"
@@ -37,5 +37,5 @@ def _read(name: str) -> str | None:
     parts = name.split("/")
     if not all(_NAME.fullmatch(part) for part in parts):
         return None
-    place = resources.files("commonplace.models.instructions").joinpath(*parts[:-1], f"{parts[-1]}.md")
+    place = package_files.ROOT.joinpath("models/instructions", *parts[:-1], f"{parts[-1]}.md")
     return place.read_text("utf-8") if place.is_file() else None

@@ -17,8 +17,9 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Any, Final, cast
+
+from commonplace import package_files
 
 VERSION: Final = 1
 """Of the rules here: postings that were made by others are made again."""
@@ -43,7 +44,7 @@ _MOST_CHUNKS: Final = 400_000
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    text = resources.files("commonplace.search.rank").joinpath("words.toml").read_text("utf-8")
+    text = package_files.text("search/rank/words.toml")
     return frozenset(tomllib.loads(text)[name].split())
 
 

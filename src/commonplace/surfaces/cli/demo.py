@@ -14,7 +14,6 @@ import textwrap
 import time
 from collections import Counter
 from datetime import datetime
-from importlib import resources
 from pathlib import Path
 
 import anyio
@@ -22,6 +21,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from commonplace import package_files
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.clients import registration
@@ -88,7 +88,7 @@ def _program() -> str:
 
 def _write(folder: Path, now: datetime) -> tuple[str, int]:
     """Write the sample sessions as the agents would have; return whose they are, and how many."""
-    text = resources.files("commonplace.samples").joinpath(SAMPLE).read_text("utf-8")
+    text = package_files.text(f"samples/{SAMPLE}")
     person, case = cases.sample("demo", text)
     files.write(case, folder, now)
     return person, len(case.sessions)

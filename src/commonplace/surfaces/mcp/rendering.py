@@ -7,11 +7,11 @@ other.
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from commonplace import package_files
 from commonplace.surfaces.mcp.protocol import META_SERVER, MODERN_VERSIONS, Json
 from commonplace.version import __version__
 
@@ -47,7 +47,7 @@ def instructions(lessons: str = "") -> str:
 
 @cache
 def _guidance() -> str:
-    return resources.files(__package__ or "").joinpath("instructions.md").read_text("utf-8").strip()
+    return package_files.text("surfaces/mcp/instructions.md").strip()
 
 
 def tool(definition: Definition) -> Json:

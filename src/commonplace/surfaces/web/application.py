@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib import resources
 from typing import Final
 
 import anyio
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from commonplace import package_files
 from commonplace.app.book import Book
 from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.surfaces.web import rendering
@@ -26,7 +26,7 @@ _YEAR: Final = 365 * 86_400
 
 def _static() -> dict[str, tuple[bytes, str]]:
     """Return the files that are served as they are, by their names; nothing else can be asked for."""
-    folder = resources.files("commonplace.surfaces.web").joinpath("static")
+    folder = package_files.ROOT / "surfaces/web/static"
     return {
         each.name: (each.read_bytes(), _TYPES[each.name.rpartition(".")[2]])
         for each in folder.iterdir()

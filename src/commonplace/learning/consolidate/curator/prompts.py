@@ -24,7 +24,7 @@ _SOURCES: Final = 2
 """How many quotations an entry is shown with."""
 _QUOTE: Final = 240
 """How many characters of a quotation are shown."""
-_TOLD: Final = InstructionTexts("commonplace.learning.consolidate.curator")
+_TOLD: Final = InstructionTexts("learning/consolidate/curator")
 _TEXT: Final = {"type": "string"}
 _LIST: Final = {"type": "array", "items": _TEXT}
 _FIELDS: Final[dict[str, Any]] = {

@@ -61,7 +61,7 @@ SCHEMA: Final = OutputSchema(
     name="extraction",
 )
 """What a model answers: the tasks of a session, and its lessons as a list."""
-_TOLD: Final = InstructionTexts("commonplace.learning.extract.model")
+_TOLD: Final = InstructionTexts("learning/extract/model")
 
 
 def version() -> str:

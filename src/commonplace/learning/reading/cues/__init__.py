@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Final, Literal
 
+from commonplace import package_files
 from commonplace.learning.reading.literals import LiteralGate
 
 Cue = Literal[
@@ -50,7 +50,7 @@ _SIGNS: Final = {
 @cache
 def table(language: str) -> dict[str, list[str]]:
     """Return the cues of a language, each a list of alternatives."""
-    text = resources.files("commonplace.learning.reading.cues").joinpath(f"{language}.toml").read_text("utf-8")
+    text = package_files.text(f"learning/reading/cues/{language}.toml")
     return tomllib.loads(text)
 
 
