@@ -242,6 +242,11 @@ class SessionLesson(msgspec.Struct, frozen=True):
         return self.sentence or self.words
 
     @property
+    def is_request(self) -> bool:
+        """A person asked for it in a short request about the flow of work."""
+        return self.judged is not None and self.judged.sample.is_request
+
+    @property
     def entry_text(self) -> str:
         """How an entry says it: the words, and how they are known unless somebody just said them."""
         default = f" -> {self.default}" if self.default and normal(self.default) != normal(self.words) else ""

@@ -9,6 +9,7 @@ import pytest
 from taught import START, lesson
 
 from commonplace.learning.consolidate import merge
+from commonplace.memory.lessons import JudgeInput, JudgeSums, WritingSample
 
 
 def test_a_wish_said_again_is_one_entry_with_all_its_sources() -> None:
@@ -17,6 +18,22 @@ def test_a_wish_said_again_is_one_entry_with_all_its_sources() -> None:
     (entry,) = found.entries
     assert (entry.support, len(entry.sources)) == (2, 2)
     assert (entry.first_seen_s, entry.last_seen_s) == (START + 2 * 86_400, START + 5 * 86_400)
+
+
+@pytest.mark.parametrize(
+    ("is_request", "told"), [(True, "open a draft pr please"), (False, "leave the cart as it is. open a draft pr")]
+)
+def test_what_stood_around_a_request_that_was_made_again_is_not_told(is_request: bool, told: str) -> None:
+    judge = JudgeInput(JudgeSums((0.0, 0.0, 0.0), 0.0), WritingSample(-2.0, 1.6, ("draft",), is_request))
+    around = lesson("leave the cart as it is. open a draft pr", day=1)
+    lessons = [
+        msgspec.structs.replace(around, sentence="open a draft pr", judged=judge),
+        msgspec.structs.replace(lesson("open a draft pr please", day=2), judged=judge),
+    ]
+
+    (entry,) = merge.merge(lessons).entries
+
+    assert (entry.text, entry.support) == (f'"{told}"', 2)
 
 
 def test_an_entry_keeps_its_id_while_more_sessions_teach_it() -> None:

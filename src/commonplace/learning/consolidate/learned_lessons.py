@@ -85,7 +85,7 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     learned = [
         lesson
         for lesson in (*judged.judged(sessions), *command_lessons(each.runs for each in sessions if each.runs))
-        if (lesson.confidence >= CANDIDATE or _is_request(lesson))
+        if (lesson.confidence >= CANDIDATE or lesson.is_request)
         and not _is_forgotten(lesson, material.forgotten)
         and not validation.is_unfit(lesson.text)
         and _is_somebodys(lesson)
@@ -111,10 +111,6 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
         elif material.memory.review and not entry.is_by_hand:
             entry.confidence = min(entry.confidence, CANDIDATE)
     return merged, learned
-
-
-def _is_request(lesson: SessionLesson) -> bool:
-    return lesson.judged is not None and lesson.judged.sample.is_request
 
 
 def habit(entry: Entry) -> Entry | None:

@@ -230,8 +230,16 @@ def _how(lesson: SessionLesson) -> str:
 
 
 def _telling(cluster: Cluster) -> SessionLesson:
-    """Return the lesson that says it best: the most complete wording or check, and of those the newest."""
-    best = max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
+    """Return the lesson that says it best: the most complete wording or check, and of those the newest.
+
+    What stands around a request that was made again is of the moment, so only the request itself counts there.
+    """
+    if len(cluster.lessons) > 1 and all(lesson.is_request for lesson in cluster.lessons):
+        best = max(
+            cluster.lessons, key=lambda lesson: (min(len(lesson.compared), 200), -len(lesson.words), lesson.order)
+        )
+    else:
+        best = max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
     default = best.default or next((each.default for each in reversed(cluster.lessons) if each.default), "")
     return msgspec.structs.replace(best, default=default)
 
