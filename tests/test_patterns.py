@@ -1,7 +1,7 @@
 """Every regular expression of the program takes linear time, proved on its automaton (`ambiguity`), without a clock.
 
-The expressions are found in the source: the first argument of every call of `re` is evaluated in its module, and every
-compiled expression that a module holds is taken as well. An expression that is put together from something else is
+The expressions are found in the source: the first argument of every call of `re` or `regex` is evaluated in its module,
+and every expression that a module holds is taken as well. An expression that is put together from something else is
 listed in `MADE`, with what it is made of in the test, or with the reason why it needs none.
 """
 
@@ -30,6 +30,7 @@ from commonplace.learning.lasting import acts
 from commonplace.learning.reading import cues
 from commonplace.memory import similarity, stale_names
 from commonplace.memory.sameness import lexicon
+from commonplace.patterns import LazyPattern
 from commonplace.redact import catalogue, glued
 from commonplace.redact.catalogue import unmistakable
 from commonplace.redact.catalogue.formats import shape_of
@@ -40,6 +41,7 @@ PACKAGES = sorted({path.relative_to(SOURCE / "commonplace").parts[0] for path in
 FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}
 """Which argument of a function has the flags; of all others the third."""
 USES = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
+CALLS = frozenset({"regex", "re.compile", *(f"re.{name}" for name in USES)})
 Texts = Callable[[], Iterable[re.Pattern[Any]]]
 
 
@@ -102,6 +104,8 @@ def headers() -> Iterator[re.Pattern[str]]:
 
 
 MADE: dict[str, tuple[str, Texts] | str] = {
+    "re.compile(self._expression, self._flags)": "modules hold what `regex` makes",
+    "regex(expression)": "a module holds what it makes",
     "re.compile(each.regex)": "a person writes it beside the labels of their own sessions",
     "re.search(wanted.regex, entry.text, re.IGNORECASE)": "a person writes it beside the labels of their own sessions",
     "re.compile(hook.matcher)": "a person writes it for their own hooks",
@@ -150,10 +154,8 @@ def module_of(path: Path) -> ModuleType:
 def calls_of(path: Path) -> Iterator[ast.Call]:
     """Yield the calls of functions of `re` that take an expression."""
     for node in sources.nodes(path):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            is_re = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
-            if is_re and (node.func.attr in USES or node.func.attr == "compile"):
-                yield node
+        if isinstance(node, ast.Call) and node.args and (called := ast.unparse(node.func)) and called in CALLS:
+            yield node
 
 
 def value_of(node: ast.expr, module: ModuleType) -> Any:
@@ -164,7 +166,7 @@ def written(path: Path) -> Iterator[Expression | ast.Call]:
     """Yield the expressions that are written in a module; a call as it is where one cannot be evaluated."""
     module = module_of(path)
     for call in calls_of(path):
-        name = cast("ast.Attribute", call.func).attr
+        name = ast.unparse(call.func).removeprefix("re.")
         place = FLAGS_AT.get(name, 2)
         given = call.args[place : place + 1] + [word.value for word in call.keywords if word.arg == "flags"]
         try:
@@ -173,9 +175,8 @@ def written(path: Path) -> Iterator[Expression | ast.Call]:
         except NameError:
             yield call
             continue
-        uses = frozenset[str]() if name == "compile" else frozenset({name})
-        if name != "compile":
-            yield Expression(pattern, flags, f"{module.__name__}:{call.lineno}", uses)
+        if name in USES:
+            yield Expression(pattern, flags, f"{module.__name__}:{call.lineno}", frozenset({name}))
 
 
 def patterns_in(value: object, seen: set[int]) -> Iterator[re.Pattern[Any]]:
@@ -184,9 +185,11 @@ def patterns_in(value: object, seen: set[int]) -> Iterator[re.Pattern[Any]]:
         return
     seen.add(id(value))
     inner: Iterable[object] = ()
-    if isinstance(value, re.Pattern):
+    if isinstance(value, re.Pattern | LazyPattern):
         yield cast("re.Pattern[Any]", value)
-    elif not isinstance(value, type) and isinstance(expression := getattr(value, "expression", None), re.Pattern):
+    elif not isinstance(value, type) and isinstance(
+        expression := getattr(value, "expression", None), re.Pattern | LazyPattern
+    ):
         yield cast("re.Pattern[Any]", expression)
     elif isinstance(value, dict):
         inner = cast("dict[object, object]", value).values()
@@ -222,7 +225,7 @@ def held(path: Path) -> Iterator[Expression]:
             continue
         for pattern in patterns_in(value, seen):
             known = uses().get((module.__name__, name), frozenset()) | uses().get(("", name), frozenset())
-            known = known if isinstance(value, re.Pattern) else frozenset[str]()
+            known = known if isinstance(value, re.Pattern | LazyPattern) else frozenset[str]()
             yield Expression(pattern.pattern, pattern.flags, f"{module.__name__}.{name}", known)
 
 
@@ -313,6 +316,20 @@ def test_what_is_listed_is_still_there() -> None:
 
     assert set(MADE) - calls == set()
     assert set(EXCEPTIONS) - places == set()
+
+
+def test_no_expression_is_compiled_before_it_is_used() -> None:
+    """Outside of functions, `regex` stands for `re.compile`."""
+    early = {
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in MODULES
+        for outer in ast.parse(path.read_text("utf-8")).body
+        if not isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        for node in ast.walk(outer)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
+    }
+
+    assert set() == early
 
 
 def test_nothing_else_compiles_expressions() -> None:

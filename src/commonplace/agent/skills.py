@@ -8,7 +8,6 @@ The list is bounded, and says how many skills were left out.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from commonplace.context.injected_messages import InjectedText, inert
 from commonplace.context.sections import StandingText
 from commonplace.context.world_state import SectionName
 from commonplace.memory.files import skills as files
+from commonplace.patterns import regex
 
 PROJECT_FOLDERS: Final = (".agents/skills", ".codex/skills", ".claude/skills", ".commonplace/skills")
 MOST: Final = 100
@@ -32,7 +32,7 @@ _WHOLE_BYTES: Final = 32_768
 """How many bytes of a skill that a message names a prompt holds."""
 _MOST_NAMED: Final = 20
 """How many skills one message may name."""
-_MENTION: Final = re.compile(r"(?<![\w$])\$([A-Za-z0-9][\w:-]*+)")
+_MENTION: Final = regex(r"(?<![\w$])\$([A-Za-z0-9][\w:-]*+)")
 """A skill that a message names, as in Codex: `$deploy`."""
 _HOW: Final = (
     "A skill is a folder with instructions for one kind of task. When a task fits a skill's description, or the person "

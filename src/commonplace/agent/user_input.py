@@ -13,12 +13,13 @@ import msgspec
 from commonplace.agent.tools import image
 from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput, ToolError
+from commonplace.patterns import regex
 from commonplace.protocol.fragments import STDIN_PROMPT
 from commonplace.protocol.items import PASSTHROUGH
 
 MOST_CHARACTERS: Final = 1_048_576
 """Characters of one input, as in Codex."""
-_STDIN_END: Final = re.compile(r"<\s*+/\s*+stdin", re.IGNORECASE)
+_STDIN_END: Final = regex(r"<\s*+/\s*+stdin", re.IGNORECASE)
 
 
 class UserInput(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,11 +14,13 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from commonplace.patterns import regex
+
 Path: TypeAlias = tuple[str | int, ...]
 
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
-_NOT_SPACE: Final = re.compile(r"[^ \t\r\n]")
-_PIECE: Final = re.compile(
+_SPACE: Final = regex(r"[ \t\r\n]*")
+_NOT_SPACE: Final = regex(r"[^ \t\r\n]")
+_PIECE: Final = regex(
     r'"(?>(?:[^"\\]++|\\.)*)"?|//[^\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/)?|[ \t\r\n]++|[^"/, \t\r\n}\]]++|.', re.DOTALL
 )
 """A string, a comment, blanks, a run of other characters, or one character."""

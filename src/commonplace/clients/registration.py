@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 import shlex
 import sys
 import tomllib
@@ -28,6 +27,7 @@ import msgspec
 from commonplace.clients import foreign_files, json_text, toml_text
 from commonplace.clients.foreign_files import PlannedChange, checked, inner_table, json_file, object_text, set_inside
 from commonplace.config import HOME_VARIABLE
+from commonplace.patterns import regex
 
 Client = Literal["codex", "claude-code"]
 SERVER: Final = "commonplace"
@@ -38,7 +38,7 @@ _MATCHER: Final = "startup|clear|compact"
 """The starts of a session that need a section; a resumed session has it already."""
 _SECONDS: Final = {"SessionStart": 10, "UserPromptSubmit": 10, "SessionEnd": 30}
 _TABLE: Final = ("mcp_servers", SERVER)
-_OURS: Final = re.compile(r"commonplace\S{0,400} mcp hook (session-start|session-end|user-prompt)")
+_OURS: Final = regex(r"commonplace\S{0,400} mcp hook (session-start|session-end|user-prompt)")
 _HOOKS_NAME: Final = "the hooks of Commonplace"
 
 

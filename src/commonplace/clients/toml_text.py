@@ -10,8 +10,10 @@ import json
 import re
 from typing import Final
 
-_HEADER: Final = re.compile(r"[ \t]*\[\[?[^\[\]]+\]\]?[ \t]*(?:#.*)?")
-_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+from commonplace.patterns import regex
+
+_HEADER: Final = regex(r"[ \t]*\[\[?[^\[\]]+\]\]?[ \t]*(?:#.*)?")
+_KEY: Final = regex(r"[A-Za-z0-9_-]+")
 
 
 def _opens(line: str, path: tuple[str, ...], *, below: bool) -> bool:

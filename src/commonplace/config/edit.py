@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,9 +16,10 @@ from typing import Any, Final, cast
 from commonplace.config.sources import FILE, hint_for
 from commonplace.config.table import BY_KEY, Setting, name_of
 from commonplace.errors import BadSetting
+from commonplace.patterns import regex
 
-_HEADER: Final = re.compile(r"[ \t]*\[(?:[ \t]*([A-Za-z0-9_]+)[ \t]*\][ \t]*(?:#[^\n]*)?)?")
-_LINE: Final = re.compile(
+_HEADER: Final = regex(r"[ \t]*\[(?:[ \t]*([A-Za-z0-9_]+)[ \t]*\][ \t]*(?:#[^\n]*)?)?")
+_LINE: Final = regex(
     r"([ \t]*(?:\"([A-Za-z0-9_]+)\"|([A-Za-z0-9_]+))[ \t]*=[ \t]*)"
     r"(?:\"[^\"\\]*\"|'[^']*'|\[[^\[\]#]*\]|[^\s\"'\[#]+)([ \t]*(?:#[^\n]*)?\n?)"
 )

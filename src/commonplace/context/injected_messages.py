@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import fragments, items
 from commonplace.protocol.fragments import Role
 
@@ -23,7 +24,7 @@ _UNSEEN: Final = "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\uf
 """What no reader sees between the letters of a sign."""
 _NAMES: Final = "|".join(_UNSEEN.join(name) for name in ("INSTRUCTIONS", "skills_instructions", "skill"))
 _FILLING: Final = rf"(?:\s|{_UNSEEN[:-2]}){{0,20}}"
-_BLOCK_END: Final = re.compile(
+_BLOCK_END: Final = regex(
     rf"[<\uff1c\ufe64\u2039](?={_FILLING}[\\/\uff0f\u2044\u2215]{{1,3}}{_FILLING}(?:{_NAMES})\b)", re.IGNORECASE
 )
 """What ends a block, or looks as if it did."""

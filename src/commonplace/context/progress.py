@@ -7,15 +7,13 @@ a turn, nothing new was called, nothing new came back and nobody said anything, 
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Final
 
 from commonplace.errors import NoProgress
+from commonplace.patterns import regex
 from commonplace.protocol import items
 
-_VARIES: Final = re.compile(
-    rb"(?:Wall time|Chunk ID|Original token count|time=|took|in) ?:? ?[0-9a-f.]+ ?(?:seconds|s|ms)?"
-)
+_VARIES: Final = regex(rb"(?:Wall time|Chunk ID|Original token count|time=|took|in) ?:? ?[0-9a-f.]+ ?(?:seconds|s|ms)?")
 """What differs from run to run of the same thing."""
 _MOST: Final = 200_000
 """How many different calls and results are remembered."""

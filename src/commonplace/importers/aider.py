@@ -13,20 +13,20 @@ a zone, and count as UTC.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from commonplace.importers import items, json_lines, markdown
 from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead, thread_id_for
+from commonplace.patterns import regex
 from commonplace.protocol import ids
 from commonplace.protocol.memory_traces import is_memory_text
 from commonplace.protocol.rollout import Origin, Skipped
 
 SOURCE: Final = "aider"
 FILE: Final = ".aider.chat.history.md"
-_START: Final = re.compile(r"# aider chat started at (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
+_START: Final = regex(r"# aider chat started at (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
 _SAID: Final = "#### "
 _TOLD: Final = "> "
 _MODES: Final = ("/ask ", "/code ", "/architect ", "/chat-mode ", "/context ")

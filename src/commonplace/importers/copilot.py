@@ -12,7 +12,6 @@ Sessions stand in `session-state/SESSION/events.jsonl` of Copilot's folder, in o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +41,7 @@ from commonplace.importers.json_values import (
     time_of,
     word_of,
 )
+from commonplace.patterns import regex
 from commonplace.protocol.memory_traces import is_memory_text, is_memory_tool, reads_memory
 from commonplace.protocol.rollout import Origin, Skipped
 
@@ -50,7 +50,7 @@ _NONE: Final = msgspec.Raw()
 _FOLDER: Final = "session-state"
 _EVENTS: Final = "events.jsonl"
 _SHELLS: Final = frozenset({"bash", "powershell", "local_shell"})
-_EXITED: Final = re.compile(r"<exited with exit code (\d{1,5})>\s*$")
+_EXITED: Final = regex(r"<exited with exit code (\d{1,5})>\s*$")
 _TAIL: Final = 200
 """How much of an output is searched for an exit code."""
 _ANSWERED: Final = "User responded: "

@@ -14,7 +14,6 @@ session, and the agent's own file counts. Its repository is the one that keeps i
 from __future__ import annotations
 
 import functools
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from commonplace.importers import codex_rollout, sources
 from commonplace.importers.converter import Converted, SessionHead
 from commonplace.importers.json_lines import MAX_DOCUMENT_BYTES, TOO_LONG, UNKNOWN_TYPE, is_whole
 from commonplace.importers.json_values import time_of, word_of
+from commonplace.patterns import regex
 from commonplace.protocol import ids
 from commonplace.protocol.rollout import Skipped
 
@@ -35,7 +35,7 @@ _BRANCH: Final = "entire/checkpoints/v1"
 _TRANSCRIPT: Final = "full.jsonl"
 _MAX_BYTES: Final = 4 * MAX_DOCUMENT_BYTES
 """Longest transcript that is taken out of a repository."""
-_DATED: Final = re.compile(r"^\d{4}-\d\d-\d\d-")
+_DATED: Final = regex(r"^\d{4}-\d\d-\d\d-")
 """What early versions put in front of an agent's id: the day of the checkpoint."""
 _NOT_HERE: Final = "later_checkpoint_not_here"
 """Why the end of a session is missing: this copy of the repository has only an earlier checkpoint."""

@@ -23,6 +23,7 @@ import msgspec
 
 from commonplace.errors import LedgerError
 from commonplace.importers.converter import MAX_RECORD_BYTES, TORN
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import Skipped
 from commonplace.rollout.reader import is_compressed, open_session
 
@@ -51,14 +52,12 @@ _BOM: Final = codecs.BOM_UTF8
 _HEX2 = rb"[0-9a-fA-F]{2}"
 _HIGH = rb"\\u[dD][89abAB]" + _HEX2
 _LOW = rb"\\u[dD][c-fC-F]" + _HEX2
-_SUSPECT = re.compile(
+_SUSPECT = regex(
     rb"\\\\u[dD]" + rb"|" + _HIGH + rb"(?!" + _LOW + rb")" + rb"|" + rb"(?<!" + _HIGH + rb")" + _LOW, re.DOTALL
 )
 """Finds every lone half, and a little more: escaped backslashes in front of a `u` are looked at closely."""
-_PAIR = re.compile(_HIGH + _LOW)
-_HALVES = re.compile(
-    rb"(?<!\\)(?P<before>(?:\\\\)*)(?:" + _HIGH + _LOW + rb"|(?P<lone>" + _HIGH + rb"|" + _LOW + rb"))"
-)
+_PAIR = regex(_HIGH + _LOW)
+_HALVES = regex(rb"(?<!\\)(?P<before>(?:\\\\)*)(?:" + _HIGH + _LOW + rb"|(?P<lone>" + _HIGH + rb"|" + _LOW + rb"))")
 """Whole pairs and lone halves; in front of each, the escaped backslashes that are none of its own."""
 
 

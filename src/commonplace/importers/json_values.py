@@ -7,7 +7,6 @@ texts stay undecoded to the end, because a text with a single emoji takes four t
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
@@ -17,6 +16,7 @@ import msgspec
 from commonplace.importers import json_lines
 from commonplace.importers.converter import TORN
 from commonplace.importers.items import Text
+from commonplace.patterns import regex
 from commonplace.protocol import ids
 from commonplace.protocol.rollout import Skipped
 
@@ -32,7 +32,7 @@ _LONG_TEXT: Final = 2**16
 """Longer strings are passed on as raw JSON and not decoded."""
 _LONGEST_CHARACTER: Final = 12
 """Bytes of the longest character in JSON: two halves, six bytes each."""
-_SPAN: Final = re.compile(r"[+-]?\d+(?:\.\d*)?")
+_SPAN: Final = regex(r"[+-]?\d+(?:\.\d*)?")
 _MILLIS_FROM: Final = 1e11
 """A number of seconds this large is in the year 5138; as milliseconds it is in 1973."""
 

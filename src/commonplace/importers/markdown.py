@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-_FENCE: Final = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)")
+from commonplace.patterns import regex
+
+_FENCE: Final = regex(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 
 
 def lines(text: str) -> Iterator[tuple[str, bool]]:

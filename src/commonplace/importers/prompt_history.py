@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import bisect
 import functools
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+
+from commonplace.patterns import regex
 
 NAME: Final = "history.jsonl"
 _MAX_BYTES: Final = 16 * 2**20
@@ -32,9 +33,9 @@ _MAX_PLACEHOLDERS: Final = 64
 """A prompt with more placeholders is not looked at."""
 _LOST_LINES: Final = 2
 _CACHE: Final = "paste-cache"
-_HASH: Final = re.compile(r"[0-9a-f]{8,64}")
-_PLACEHOLDER: Final = re.compile(r"\[(Pasted text|\.\.\.Truncated text) #(\d{1,9})(?: \+(\d{1,9}) lines)?(?:\.\.\.)?\]")
-_MENTION: Final = re.compile(r"\[([$@][^\]\[\n]{1,200})\]\([^()\n]{0,1000}\)")
+_HASH: Final = regex(r"[0-9a-f]{8,64}")
+_PLACEHOLDER: Final = regex(r"\[(Pasted text|\.\.\.Truncated text) #(\d{1,9})(?: \+(\d{1,9}) lines)?(?:\.\.\.)?\]")
+_MENTION: Final = regex(r"\[([$@][^\]\[\n]{1,200})\]\([^()\n]{0,1000}\)")
 """How Codex writes a mention of a skill or an app in its history; the session holds the name alone."""
 _KEY_CHARS: Final = 60
 _TELLING_KEY: Final = 8

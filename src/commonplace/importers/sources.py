@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,7 @@ import msgspec
 from commonplace.errors import NotASession
 from commonplace.importers import aider, specstory
 from commonplace.importers.converter import Converter
+from commonplace.patterns import regex
 from commonplace.rollout import layout
 from commonplace.rollout.reader import is_compressed, open_session
 
@@ -39,7 +39,7 @@ WITH_COPIES: Final = frozenset({"entire", "specstory"})
 """Sources that keep other agents' sessions, Codex's too."""
 _SNIFFED_BYTES: Final = 256 * 1024
 """How much of a file is read to find out which agent wrote it."""
-_OPENCODE: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"(?:slug|projectID|version)"')
+_OPENCODE: Final = regex(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"(?:slug|projectID|version)"')
 """How an exported session of OpenCode begins."""
 _SUFFIXES: Final = (".jsonl", ".jsonl.zst", ".json", ".traj", ".md")
 _ROLLOUT_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})

@@ -5,15 +5,15 @@ The version stands in the first line of `prompt.md`; whoever changes what the in
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import cached_property
 from typing import Final
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
-_VERSION: Final = re.compile(r"\A<!-- version: (\d+) -->\n")
-_NAME: Final = re.compile(r"\{(\w+)\}")
+_VERSION: Final = regex(r"\A<!-- version: (\d+) -->\n")
+_NAME: Final = regex(r"\{(\w+)\}")
 
 
 class InstructionTexts:

@@ -21,12 +21,13 @@ from commonplace.memory.entries import Entry
 from commonplace.memory.files import raw_memories
 from commonplace.memory.sharing import shared_memory
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 from commonplace.rollout import decisions
 from commonplace.state.database import Row
 from commonplace.state.home import Home
 from commonplace.state.outputs import Output
 
-_GROUP: Final = re.compile(r"^task_group: (.+)$", re.MULTILINE)
+_GROUP: Final = regex(r"^task_group: (.+)$", re.MULTILINE)
 
 
 def derive_entries(home: Path) -> list[Entry]:

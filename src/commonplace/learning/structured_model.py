@@ -23,6 +23,7 @@ from commonplace.learning.metered_model import MeteredModel
 from commonplace.models.base import Completed, Event, ItemDone, Model, OutputSchema, Request, Stop, TextDelta
 from commonplace.models.providers import Choice
 from commonplace.models.retries import RetryPolicy
+from commonplace.patterns import regex
 from commonplace.protocol import items
 
 SECONDS: Final = 600.0
@@ -38,8 +39,8 @@ MAX_WAITS: Final = 20
 """How often a request waits until its server has room again."""
 SHORT_WAIT: Final = RetryPolicy().longest_wait
 """Seconds up to which a connection waits by itself, again and again, before it gives up."""
-_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n((?:[^`]|`{1,2}[^`])*)```", re.IGNORECASE)
-_OPENS: Final = re.compile(r"\{\s*\"|\[\s*\{\s*\"|\{\s*\}")
+_FENCE: Final = regex(r"```(?:json)?[ \t]*\n((?:[^`]|`{1,2}[^`])*)```", re.IGNORECASE)
+_OPENS: Final = regex(r"\{\s*\"|\[\s*\{\s*\"|\{\s*\}")
 LONGEST_WAIT: Final = 3_600.0
 """Seconds that are waited for a server at a time, if nothing limits the run."""
 

@@ -13,7 +13,6 @@ An audit reports; it changes nothing.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -24,12 +23,13 @@ from commonplace.memory.entries import Entry
 from commonplace.memory.files import handbook
 from commonplace.memory.recall.receipts import WorkspaceFiles, lesson_words, read
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 from commonplace.protocol.citations import OPEN
 from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 from commonplace.redact import find, redact
 
 CLOSING: Final = "</commonplace_memory>"
-_MARK: Final = re.compile(handbook.MARK)
+_MARK: Final = regex(handbook.MARK)
 _POINTER: Final = "- Related skill: "
 _SHOWN_CHARS: Final = 160
 """How many characters of a text a finding shows."""

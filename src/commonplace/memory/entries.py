@@ -8,11 +8,11 @@ words.
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Final, Literal
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.projects.people import Person
 from commonplace.projects.scope import GLOBAL
 
@@ -42,8 +42,8 @@ CANDIDATE: Final = 0.3
 """What is less likely to last is not even a candidate."""
 MODEL_NOTE: Final = "written by a model"
 """How a note is known that a model wrote."""
-_BLANK: Final = re.compile(r"\s+")
-_MARKS: Final = re.compile(r"[^\w\s./:@#+-]")
+_BLANK: Final = regex(r"\s+")
+_MARKS: Final = regex(r"[^\w\s./:@#+-]")
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -7,7 +7,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-_INJECTION: Final = re.compile(
+from commonplace.patterns import regex
+
+_INJECTION: Final = regex(
     r"ignore (?:all |any )?(?:previous|prior|above|earlier)"
     r"|disregard (?:the |all )?(?:previous|above)"
     r"|system prompt"
@@ -18,17 +20,17 @@ _INJECTION: Final = re.compile(
 )
 
 
-_HIDING: Final = re.compile(r"\"\"|''|\\(?=[a-z])|\$[@*]|(?<=\w)\^(?=\w)")
+_HIDING: Final = regex(r"\"\"|''|\\(?=[a-z])|\$[@*]|(?<=\w)\^(?=\w)")
 """What a shell drops from inside a word."""
-_BLANKS: Final = re.compile(r"\$\{?ifs\}?")
-_FETCHES: Final = re.compile(
+_BLANKS: Final = regex(r"\$\{?ifs\}?")
+_FETCHES: Final = regex(
     r"(?<![\w.-])(?:curl|wget|aria2c|axel|lynx|w3m|lwp-request|lwp-download|iwr|irm|invoke-webrequest|invoke-restmethod"
     r"|start-bitstransfer|bitsadmin|certutil|ncat|netcat|nc|socat|tftp|base64|xxd)(?:\.exe)?(?![\w/-]|\.\w)"
     r"|(?<![\w./-])(?:git[ ](?:[^;&|\n]{0,80}[ ])?clone|gh[ ](?:release|run)[ ]download|https?|fetch[ ]-[oq])[ ]"
     r"|(?<![\w.-])(?:scp|rsync|sftp|ftp)[ ](?:-\S{1,40}[ ]){0,6}[\w.@-]{1,80}:|\.download(?:string|file)\b",
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
-_RUNS: Final = re.compile(
+_RUNS: Final = regex(
     r"(?<![\w.-])(?:(?:ba|z|da|k|c|tc|fi|a)?sh|eval|source|exec|iex|invoke-expression|pwsh|powershell|osascript"
     r"|(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?! +-[cemn]))(?![\w.=-])|(?<![\w./])\.[/\\]"
     r"|(?:^|(?<=[;&|\n`(]))[ \t]*\. |(?<!\S)\. (?=<\()|\bchmod "
@@ -40,11 +42,11 @@ _CARRIERS: Final = frozenset({"sudo", "env", "command", "exec", "nohup", "time",
 _SHELLS: Final = frozenset(
     {"sh", "bash", "zsh", "dash", "ksh", "csh", "tcsh", "fish", "ash", "iex", "invoke-expression"}
 )
-_INTERPRETER: Final = re.compile(r"(?:python[\d.]{0,5}|node|perl|ruby|php)\Z")
-_PROGRAM: Final = re.compile(r"\s*[\w./-]+\s*")
+_INTERPRETER: Final = regex(r"(?:python[\d.]{0,5}|node|perl|ruby|php)\Z")
+_PROGRAM: Final = regex(r"\s*[\w./-]+\s*")
 _ENDS: Final = ";&`\"')"
 """What may stand behind a command."""
-_REMOTE: Final = re.compile(
+_REMOTE: Final = regex(
     r"\b(?:npx|bunx|uvx|dlx|pipx (?:run|install)|deno (?:run|install)|go run|(?:uv )?pip3? install"
     r"|uv (?:tool )?(?:run|install|add)"
     r"|(?:npm|pnpm|yarn|bun) (?:i|install|exec|add|x)|cargo install|gem install|bun (?:run|x)|brew (?:install|tap)"
@@ -55,15 +57,15 @@ _REMOTE: Final = re.compile(
     r"|/dev/(?:tcp|udp)/",
 )
 """Programs that fetch and run in one, and what connects a shell with another machine."""
-_INLINE: Final = re.compile(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?=[ ]-)")
+_INLINE: Final = regex(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?=[ ]-)")
 """Programs that may be given code as an argument."""
-_IS_CODE: Final = re.compile(r"[ ]-{1,2}(?:\w{0,8}[cer]|eval|run|print)\b")
-_ADDRESS: Final = re.compile(r"https?://|urlopen|\bsocket|file_get_contents|\bget\b")
-_EXECUTES: Final = re.compile(
+_IS_CODE: Final = regex(r"[ ]-{1,2}(?:\w{0,8}[cer]|eval|run|print)\b")
+_ADDRESS: Final = regex(r"https?://|urlopen|\bsocket|file_get_contents|\bget\b")
+_EXECUTES: Final = regex(
     r"\b(?:exec|eval|system|spawn\w{0,6}|popen|subprocess|function|loadstring|compile|run_string)\b"
 )
-_SEPARATE: Final = re.compile(r"[|;\n]|&&")
-_OPENS: Final = re.compile(r"<\(|\$\(|`|\(")
+_SEPARATE: Final = regex(r"[|;\n]|&&")
+_OPENS: Final = regex(r"<\(|\$\(|`|\(")
 _REACH: Final = 400
 """How far apart the two may stand."""
 _MOST: Final = 20_000

@@ -14,6 +14,7 @@ from typing import Final
 
 from commonplace.memory.entries import Entry
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 from commonplace.search.rank.build import Passage
 from commonplace.search.rank.segment import Document
 
@@ -21,8 +22,8 @@ __all__ = ["ENTRY", "SUMMARY", "Document", "digest", "lines", "of_entry", "of_su
 
 ENTRY: Final = "entry"
 SUMMARY: Final = "summary"
-_THREAD: Final = re.compile(r"\Athread_id: (\S+)$", re.MULTILINE)
-_REFERENCES: Final = re.compile(r"^#*[ \t]*References:?[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
+_THREAD: Final = regex(r"\Athread_id: (\S+)$", re.MULTILINE)
+_REFERENCES: Final = regex(r"^#*[ \t]*References:?[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
 _MAX_BYTES: Final = 4 * 2**20
 """How much of a summary is indexed."""
 _QUOTED: Final = 1_000

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from commonplace.patterns import regex
+
 MAX_SENTENCE: Final = 400
 """A longer sentence, in characters, is none that a person typed."""
-_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]{0,8}\s+(?=[^\s])|(?<=[。！？；])|\n+")
-_ABBREVIATION: Final = re.compile(
+_END: Final = regex(r"(?<=[^\s.][.!?…])[\"')\]]{0,8}\s+(?=[^\s])|(?<=[。！？；])|\n+")
+_ABBREVIATION: Final = regex(
     r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[:：;]\s+)\d{1,2})\.$", re.IGNORECASE
 )
 

@@ -16,12 +16,13 @@ from typing import Any, Final
 import msgspec
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
-_WORD: Final = re.compile(r"[\u3400-\u9fff]|[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_EXACT: Final = re.compile(r"\d|[/._:@]|\w-\w")
+_WORD: Final = regex(r"[\u3400-\u9fff]|[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
+_HAN: Final = regex(r"[\u3400-\u9fff]")
+_EXACT: Final = regex(r"\d|[/._:@]|\w-\w")
 """Names, paths, versions, numbers: words that stand for one thing only."""
-_CLAUSE: Final = re.compile(r"[,;:!?，；。]|\.\s")
+_CLAUSE: Final = regex(r"[,;:!?，；。]|\.\s")
 _INFLECTIONS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
 _DERIVATIONS: Final = ("ations", "ation")
 _SAME: Final = 0.5

@@ -23,20 +23,21 @@ import msgspec
 
 from commonplace import package_files
 from commonplace.memory.entries import Entry
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 MAX_WALKED: Final = 50_000
 """How many files of a project are walked."""
 _MAX_FILE_BYTES: Final = 2**20
 """Larger files are not read for targets and scripts."""
-_SPAN: Final = re.compile(r"`([^`\n]+)`")
-_PATH: Final = re.compile(r"(?:\./)?[\w@.+-]+(?:/[\w@.+-]+)+/?")
-_ENDING: Final = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
-_HOST: Final = re.compile(r"^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}$")
-_LINE: Final = re.compile(r":\d{1,9}(?:[-:]\d{1,9}){0,9}$|::.*")
-_ASSIGNED: Final = re.compile(r"^\w+=")
-_WORKED: Final = re.compile(r"; (?=`)")
-_INCLUDES: Final = re.compile(r"^-?include\b|^import\b|^mod\b|^[^#%\n]*%[^\n]*:|^set fallback", re.MULTILINE)
+_SPAN: Final = regex(r"`([^`\n]+)`")
+_PATH: Final = regex(r"(?:\./)?[\w@.+-]+(?:/[\w@.+-]+)+/?")
+_ENDING: Final = regex(r"[\w-]\.[A-Za-z]\w{0,7}$")
+_HOST: Final = regex(r"^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}$")
+_LINE: Final = regex(r":\d{1,9}(?:[-:]\d{1,9}){0,9}$|::.*")
+_ASSIGNED: Final = regex(r"^\w+=")
+_WORKED: Final = regex(r"; (?=`)")
+_INCLUDES: Final = regex(r"^-?include\b|^import\b|^mod\b|^[^#%\n]*%[^\n]*:|^set fallback", re.MULTILINE)
 """A file of targets that does not name them all itself."""
 _PROBABLY: Final = ("verify", "procedure")
 _MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -16,12 +15,13 @@ from commonplace.memory import evidence
 from commonplace.memory.evidence import Link
 from commonplace.memory.listing import Listed, known_titles, listed_entry, single_entry
 from commonplace.memory.store import MemoryStore
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import Line
 from commonplace.redact import redact
 from commonplace.rollout import reader
 
-_APART: Final = re.compile(r"[`()]+|…")
-_WORD: Final = re.compile(r"\w+")
+_APART: Final = regex(r"[`()]+|…")
+_WORD: Final = regex(r"\w+")
 
 
 class Why(msgspec.Struct):

@@ -37,6 +37,7 @@ from commonplace.errors import (
 )
 from commonplace.models.base import Completed, Event, ItemDone, Request, Usage
 from commonplace.models.dialogue import Assistant, dialogue, plain_text
+from commonplace.patterns import regex
 from commonplace.protocol.items import Content
 from commonplace.redact import redact
 
@@ -49,16 +50,16 @@ OVERHEAD: Final[dict[AgentName, int]] = {"claude-code": 450, "codex": 2_600}
 """Tokens that an agent adds to a request; measured with Claude Code 2.1.197 and Codex 0.166."""
 _MAX_OUTPUT: Final = 8 * 1024 * 1024
 _QUOTED: Final = 200
-_LOGGED_OUT: Final = re.compile(
+_LOGGED_OUT: Final = regex(
     r"not logged in|please run /login|invalid api key|authentication|401|403|codex login|oauth", re.IGNORECASE
 )
-_LIMITED: Final = re.compile(
+_LIMITED: Final = regex(
     r"usage limit|hit your (?:\w+ )?limit|limit reached|rate limit|\b429\b|too many requests", re.IGNORECASE
 )
-_TOO_LONG: Final = re.compile(r"prompt is too long|context window|context length|ran out of room", re.IGNORECASE)
-_BUSY: Final = re.compile(r"overloaded|\b5\d\d\b|connection|timed? ?out|stream disconnected", re.IGNORECASE)
-_EPOCH: Final = re.compile(r"\|(\d{10})\b")
-_CLOCK: Final = re.compile(
+_TOO_LONG: Final = regex(r"prompt is too long|context window|context length|ran out of room", re.IGNORECASE)
+_BUSY: Final = regex(r"overloaded|\b5\d\d\b|connection|timed? ?out|stream disconnected", re.IGNORECASE)
+_EPOCH: Final = regex(r"\|(\d{10})\b")
+_CLOCK: Final = regex(
     r"(?:resets|try again at)\s+(?:at\s+)?(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s?(?P<half>am|pm)\b", re.IGNORECASE
 )
 _PROGRAM: Final[dict[AgentName, str]] = {"claude-code": "claude", "codex": "codex"}

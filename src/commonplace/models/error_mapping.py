@@ -23,13 +23,14 @@ from commonplace.errors import (
     RequestRefused,
 )
 from commonplace.models.retries import asked_wait
+from commonplace.patterns import regex
 from commonplace.redact import MARK, redact
 
 QUOTED: Final = 400
 """Characters of a server's words that are passed on."""
 
 _CONTEXT: Final = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
-_CONTEXT_WORDS: Final = re.compile(
+_CONTEXT_WORDS: Final = regex(
     r"maximum context length|maximum model length|context window|context size|context limit|prompt is too long"
     r"|exceeds the context length",
     re.IGNORECASE,
@@ -44,7 +45,7 @@ _QUOTA: Final = frozenset(
         "billing_error",
     }
 )
-_QUOTA_WORDS: Final = re.compile(r"credit balance is too low|exceeded your current quota", re.IGNORECASE)
+_QUOTA_WORDS: Final = regex(r"credit balance is too low|exceeded your current quota", re.IGNORECASE)
 _KEY: Final = frozenset({"invalid_api_key", "authentication_error", "permission_error", "permission_denied"})
 _RATE: Final = frozenset({"rate_limit_exceeded", "rate_limit_error", "too_many_requests"})
 _REFUSED: Final = frozenset(

@@ -7,16 +7,16 @@ time). A header that cannot be read is passed over: a snapshot is advice, never 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from commonplace.models.base import Limit, RateLimits
+from commonplace.patterns import regex
 
-_REMAINING: Final = re.compile(r"x-ratelimit-remaining-(?P<openai>.+)|anthropic-ratelimit-(?P<anthropic>.+)-remaining")
-_CODEX: Final = re.compile(r"x-codex-(?P<name>primary|secondary)-used-percent")
-_SPAN: Final = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ms|s|m|h|d)")
+_REMAINING: Final = regex(r"x-ratelimit-remaining-(?P<openai>.+)|anthropic-ratelimit-(?P<anthropic>.+)-remaining")
+_CODEX: Final = regex(r"x-codex-(?P<name>primary|secondary)-used-percent")
+_SPAN: Final = regex(r"(\d{1,12}(?:\.\d{1,12})?)(ms|s|m|h|d)")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 

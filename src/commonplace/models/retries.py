@@ -19,12 +19,13 @@ from typing import Final
 import msgspec
 
 from commonplace.errors import ModelError
+from commonplace.patterns import regex
 
 FIRST_DELAY: Final = 0.2
 """Seconds before the first repetition; each later one doubles it."""
 JITTER: Final = 0.1
 """Delays vary by this share in both directions, so that many clients do not return at the same moment."""
-_IN_WORDS: Final = re.compile(r"try again in (\d+(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
+_IN_WORDS: Final = regex(r"try again in (\d+(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
 
 
 async def _sleep(seconds: float) -> None:

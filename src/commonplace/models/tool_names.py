@@ -7,15 +7,15 @@ session records look the same whichever API the model was reached by.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
 
 from commonplace.models.base import CustomTool, FunctionTool, Tool
+from commonplace.patterns import regex
 
 INPUT: Final = "input"
-_UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_UNUSABLE: Final = regex(r"[^a-zA-Z0-9_-]")
 _LONGEST: Final = 64
 """The longest name of a tool that the APIs accept."""
 _object = msgspec.json.Decoder(dict[str, Any])

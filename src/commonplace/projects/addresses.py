@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.projects import tables
 from commonplace.protocol.remotes import remote_identity
 
-_URL: Final = re.compile(r"\b(?:https?|ssh|git)://[^\s\"'<>()\[\]{}|\\^`,;]+|\bgit@[\w.-]+:[\w./~-]+")
-_REMOTE: Final = re.compile(r"^(\S+)\t(\S+) \((?:fetch|push)\)", re.MULTILINE)
-_TRANSFER: Final = re.compile(r"^(?:To|From) (\S+)", re.MULTILINE)
-_API: Final = re.compile(r"\brepos/([\w.-]+)/([\w.-]+)")
-_PAGE: Final = re.compile(r"https?://[\w.-]+/[\w./~-]+?/(?:pull|pulls|issues|merge_requests|actions|releases)/")
+_URL: Final = regex(r"\b(?:https?|ssh|git)://[^\s\"'<>()\[\]{}|\\^`,;]+|\bgit@[\w.-]+:[\w./~-]+")
+_REMOTE: Final = regex(r"^(\S+)\t(\S+) \((?:fetch|push)\)", re.MULTILINE)
+_TRANSFER: Final = regex(r"^(?:To|From) (\S+)", re.MULTILINE)
+_API: Final = regex(r"\brepos/([\w.-]+)/([\w.-]+)")
+_PAGE: Final = regex(r"https?://[\w.-]+/[\w./~-]+?/(?:pull|pulls|issues|merge_requests|actions|releases)/")
 _OWNER_AND_NAME: Final = 2
 
 

@@ -7,7 +7,6 @@ new since then belongs to the repository that the disk or a thread tells, until 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 import anyio.to_thread
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.projects import evidence, names, paths, scope, union
 from commonplace.projects.evidence import FolderEvidence, SessionTrace
 from commonplace.projects.identity import Repositories
@@ -27,7 +27,7 @@ from commonplace.state import projects
 from commonplace.state.database import Row
 from commonplace.state.home import Home
 
-_IDENTITY: Final = re.compile(r"[\w.-]+(?::\d+)?(?:/[\w.~ -]+)+|[0-9a-f]{40}|[0-9a-f]{64}")
+_IDENTITY: Final = regex(r"[\w.-]+(?::\d+)?(?:/[\w.~ -]+)+|[0-9a-f]{40}|[0-9a-f]{64}")
 _evidence: Final = msgspec.json.Decoder(FolderEvidence)
 
 

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.projects import addresses, modules, paths, tables
 from commonplace.protocol import shell
 from commonplace.protocol.remotes import remote_identity
@@ -35,14 +36,14 @@ TRANSFER: Final = 3
 ONLY_ADDRESS: Final = 1
 """The weight of the one repository in the output of `gh`."""
 
-_COMMIT: Final = re.compile(
+_COMMIT: Final = regex(
     r"(?<![0-9A-Za-z_/.-])(?=[a-f]*+[0-9])(?=[0-9]*+[a-f])([0-9a-f]{7})[0-9a-f]{0,33}(?![0-9A-Za-z_])"
 )
-_BLOBS: Final = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+", re.MULTILINE)
-_BRANCH: Final = re.compile(r"^(?:On branch |Switched to (?:a new )?branch ')([\w./-]+)", re.MULTILINE)
-_PATH: Final = re.compile(r"(?<![\w@.+/~:-])/?[\w@.+-]++(?:/[\w@.+-]++)+")
-_VERSION: Final = re.compile(r"v?[0-9.x_-]+|(?:release|version|hotfix)s?[/-]v?[0-9.x_-]+")
-_LETTERS: Final = re.compile(r"[a-z]")
+_BLOBS: Final = regex(r"^index [0-9a-f]+\.\.[0-9a-f]+", re.MULTILINE)
+_BRANCH: Final = regex(r"^(?:On branch |Switched to (?:a new )?branch ')([\w./-]+)", re.MULTILINE)
+_PATH: Final = regex(r"(?<![\w@.+/~:-])/?[\w@.+-]++(?:/[\w@.+-]++)+")
+_VERSION: Final = regex(r"v?[0-9.x_-]+|(?:release|version|hotfix)s?[/-]v?[0-9.x_-]+")
+_LETTERS: Final = regex(r"[a-z]")
 _FEWEST_LETTERS: Final = 8
 _GIT_VALUES: Final = frozenset({"-c", "--git-dir", "--work-tree", "--namespace"})
 _GH_TOPICS: Final = frozenset({"pr", "issue", "run", "release", "workflow"})

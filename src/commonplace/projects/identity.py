@@ -7,12 +7,12 @@ nothing.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.projects.repository_files import (
     common_folder,
     find_git_folder,
@@ -25,7 +25,7 @@ from commonplace.protocol.rollout import GitInfo
 
 _MAX_COMMITS: Final = 2**18
 """Longest way to a root that is walked; a history this long has a remote."""
-_CREDENTIALS: Final = re.compile(r"//[^/@]*@")
+_CREDENTIALS: Final = regex(r"//[^/@]*@")
 
 
 class DirectoryIdentity(msgspec.Struct, frozen=True):

@@ -9,18 +9,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.projects import tables
 
-_GO_TEST: Final = re.compile(r"^(?:ok|FAIL|\?|---)[ \t]+([\w-]+(?:\.[\w-]+)+/[\w./~-]+)", re.MULTILINE)
+_GO_TEST: Final = regex(r"^(?:ok|FAIL|\?|---)[ \t]+([\w-]+(?:\.[\w-]+)+/[\w./~-]+)", re.MULTILINE)
 _GO_RESULTS: Final = ("ok", "FAIL", "?", "---")
 """How the lines of a run of `go test` begin."""
-_GO_MODULE: Final = re.compile(
-    r"^[ \t]*(?:[0-9]+[\t→:|][ \t]*)?module[ \t]+([\w-]+(?:\.[\w-]+)+/[\w./~-]+)", re.MULTILINE
-)
-_JSON_NAME: Final = re.compile(r'"name"[ \t]*:[ \t]*"([^"\s]{1,200})"')
-_TOML_NAME: Final = re.compile(
-    r"^[ \t]*(?:[0-9]+[\t→:|][ \t]*)?name[ \t]*=[ \t]*[\"']([\w.-]{1,200})[\"']", re.MULTILINE
-)
+_GO_MODULE: Final = regex(r"^[ \t]*(?:[0-9]+[\t→:|][ \t]*)?module[ \t]+([\w-]+(?:\.[\w-]+)+/[\w./~-]+)", re.MULTILINE)
+_JSON_NAME: Final = regex(r'"name"[ \t]*:[ \t]*"([^"\s]{1,200})"')
+_TOML_NAME: Final = regex(r"^[ \t]*(?:[0-9]+[\t→:|][ \t]*)?name[ \t]*=[ \t]*[\"']([\w.-]{1,200})[\"']", re.MULTILINE)
 _MANIFESTS: Final = {
     "go.mod": ("go", _GO_MODULE),
     "package.json": ("npm", _JSON_NAME),

@@ -6,17 +6,17 @@ Paths come from other machines and other days. They are compared as text, with `
 from __future__ import annotations
 
 import posixpath
-import re
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.projects import tables
 
-_NUMBER_OR_HASH: Final = re.compile(r"[0-9._-]+|(?=[a-f-]*[0-9])[0-9a-f-]{6,}")
-_WORKTREE_NAME: Final = re.compile(r"[\w.-]+")
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_EXTENSION: Final = re.compile(r"[^.].*\.[A-Za-z]\w{0,9}|\.[\w.-]+")
+_NUMBER_OR_HASH: Final = regex(r"[0-9._-]+|(?=[a-f-]*[0-9])[0-9a-f-]{6,}")
+_WORKTREE_NAME: Final = regex(r"[\w.-]+")
+_WORDS: Final = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_EXTENSION: Final = regex(r"[^.].*\.[A-Za-z]\w{0,9}|\.[\w.-]+")
 _SHORTEST_NAME: Final = 3
 _SMALLEST_DEPTH: Final = 3
 _FEWEST_WORDS: Final = 2

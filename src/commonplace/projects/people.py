@@ -8,7 +8,6 @@ private files of the home, never in the memory's files or in prompts.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,10 +15,11 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.projects.repository_files import common_folder, find_git_folder
 
-_HOME: Final = re.compile(r"(?:/Users/|/home/|[A-Za-z]:[/\\\\]Users[/\\\\])([^/\\\\]+)")
-_STRANGE: Final = re.compile(r"[^\w .'’-]+")
+_HOME: Final = regex(r"(?:/Users/|/home/|[A-Za-z]:[/\\\\]Users[/\\\\])([^/\\\\]+)")
+_STRANGE: Final = regex(r"[^\w .'’-]+")
 """What is no part of a name; a name comes from a file that somebody else wrote, and prompts tell it."""
 _MAX_NAME: Final = 40
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.protocol.remotes import remote_identity
 
 _MAX_FILE_BYTES: Final = 2**20
 """How much of a repository's small files is read."""
-_SECTION: Final = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)', re.DOTALL)
-_ENTRY: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*))?", re.DOTALL)
+_SECTION: Final = regex(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)', re.DOTALL)
+_ENTRY: Final = regex(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*))?", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 
 

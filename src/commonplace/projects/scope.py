@@ -29,13 +29,14 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.projects import paths
 from commonplace.projects.identity import DirectoryIdentity
 from commonplace.protocol.remotes import is_commit, remote_identity
 
 GLOBAL: Final = "global"
 """The scope of what is for every project."""
-PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
+PLACEHOLDER: Final = regex(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
 """Names that say nothing."""
 _NOW: Final = 2**62
 """When the disk was looked at: after everything that a thread noted."""

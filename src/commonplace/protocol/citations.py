@@ -21,15 +21,16 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol.hidden_tags import HiddenTags, Tag
 
 OPEN: Final = "<oai-mem-citation>"
 CLOSE: Final = "</oai-mem-citation>"
 TAG: Final = Tag("citation", OPEN, CLOSE)
 _MAX_LINE: Final = 2**32 - 1
-_NUMBER: Final = re.compile(r"\+?(?>(?:0(?!\Z))*)([0-9]{1,10})")
+_NUMBER: Final = regex(r"\+?(?>(?:0(?!\Z))*)([0-9]{1,10})")
 _HYPHENATED: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_UUID: Final = re.compile(
+_UUID: Final = regex(
     rf"(?:urn:uuid:)?({_HYPHENATED})|\{{({_HYPHENATED})\}}|([0-9a-f]{{32}})|\{{([0-9a-f]{{32}})\}}", re.ASCII
 )
 

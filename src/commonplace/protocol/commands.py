@@ -7,14 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 _SHELLS: Final = frozenset(
     {"shell", "exec_command", "local_shell", "bash", "run_shell_command", "container.exec", "shell_command"}
     | {"execute_bash", "run_terminal_cmd", "terminal", "unified_exec"}
 )
-_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:?|Process exited with code|exit status|exit code:?) ?(-?\d+)", re.I)
-_HEADS: Final = re.compile(
+_CODE: Final = regex(r"(?:^|\n)(?:Exit code:?|Process exited with code|exit status|exit code:?) ?(-?\d+)", re.I)
+_HEADS: Final = regex(
     r"(?:Chunk ID: .*\n|Wall time: .*\n|Process exited with code .*\n|Original token count: .*\n|Exit code:? .*\n"
     r"|Total output lines: .*\n|Warning: truncated output.*\n|Output:\n)+"
 )

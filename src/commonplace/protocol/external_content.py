@@ -7,18 +7,18 @@ that answers from a memory brings nothing new from outside, whoever serves it.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import items, memory_traces
 
 _KINDS: Final = frozenset({"web_search_call", "tool_search_call", "tool_search_output"})
 _WEB: Final = frozenset({"WebSearch", "WebFetch", "google_web_search", "web_fetch"})
 """Tools that read the web, as Claude Code and Gemini call them."""
 _SERVERS: Final = "mcp_"
-_CALL: Final = re.compile(rb'"call_id"\s*:\s*(.)')
+_CALL: Final = regex(rb'"call_id"\s*:\s*(.)')
 
 
 def source(view: items.View) -> str | None:

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import items, memory_traces
 
 Role = Literal["user", "developer"]
@@ -60,10 +61,8 @@ def _opening(name: str, start: str) -> Fragment:
     return Fragment(name, "developer", "codex", start)
 
 
-_INTERNAL = re.compile(r'<codex_internal_context source="[a-z][a-z0-9_]*">')
-_HOOK_PROMPT = re.compile(
-    r"""<hook_prompt\b(?>(?:(?!\bhook_run_id=)[^>])*)\bhook_run_id=(["'])\s*[^\s"'][^"']*\1[^>]*>"""
-)
+_INTERNAL = regex(r'<codex_internal_context source="[a-z][a-z0-9_]*">')
+_HOOK_PROMPT = regex(r"""<hook_prompt\b(?>(?:(?!\bhook_run_id=)[^>])*)\bhook_run_id=(["'])\s*[^\s"'][^"']*\1[^>]*>""")
 
 
 def _is_internal_context(text: str) -> bool:
@@ -86,7 +85,7 @@ def _is_old_warning(text: str) -> bool:
     return text.startswith(_OLD_WARNINGS)
 
 
-_HOOK_FEEDBACK = re.compile(r"[\w-]+ (?:hook|operation) (?:feedback|blocked by hook|stopped by hook):\n")
+_HOOK_FEEDBACK = regex(r"[\w-]+ (?:hook|operation) (?:feedback|blocked by hook|stopped by hook):\n")
 
 
 def _is_hook_feedback(text: str) -> bool:
@@ -341,7 +340,7 @@ def inside(text: str, tag: str) -> str:
     return found.strip() if opened and closed else ""
 
 
-_MEDIA_LABEL = re.compile(r'<(image|audio) name=\[[^\]]*\](?: path="[^"]*")?>|</(image|audio)>')
+_MEDIA_LABEL = regex(r'<(image|audio) name=\[[^\]]*\](?: path="[^"]*")?>|</(image|audio)>')
 
 
 def _is_media_label(text: str) -> bool:

@@ -6,13 +6,14 @@ exactly three digits of a second.
 
 from __future__ import annotations
 
-import re
 import secrets
 import uuid
 from datetime import UTC, datetime
 from typing import Final
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+from commonplace.patterns import regex
+
+_UUID: Final = regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def uuid7(millis: int, entropy: bytes) -> str:

@@ -9,10 +9,11 @@ Invariant: `view` never builds more than the fields it names, however large the 
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
+
+from commonplace.patterns import regex
 
 PASSTHROUGH: Final = "internal_chat_message_metadata_passthrough"
 """Bookkeeping beside an item's own fields; written to files, never sent to a model."""
@@ -200,7 +201,7 @@ class _ItemType(msgspec.Struct, gc=False):
 _kind = msgspec.json.Decoder(_ItemType)
 _known: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
 _PASSTHROUGH_KEY: Final = PASSTHROUGH.encode()
-_EMPTY_ID: Final = re.compile(rb'"id"\s*:\s*(?:""|null)')
+_EMPTY_ID: Final = regex(rb'"id"\s*:\s*(?:""|null)')
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 

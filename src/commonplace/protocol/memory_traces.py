@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from commonplace.patterns import regex
+
 SECTION_OPENING: Final = "<commonplace_memory"
 """How the section that we put into prompts, and what our hooks add, begins."""
 
-_SERVERS: Final = re.compile(
+_SERVERS: Final = regex(
     r"commonplace|(?>(?:(?!mem(?:ory|ories|0|o)?(?![a-z0-9]))[a-z0-9]++[_-])*)mem(?:ory|ories|0|o)?(?>(?:[_-][a-z0-9]++)*)"
     r"|openmemory\w*|supermemory\w*|zep|graphiti|letta|cognee|memento|memgpt|memorybank|recall\w*|byterover\w*|cipher",
     re.IGNORECASE,
 )
 """Names of MCP servers that serve a memory."""
-_TOOLS: Final = re.compile(
+_TOOLS: Final = regex(
     r"memor(?:y|ies)(?:_(?:search|read|list|get|recall|find|query))?"
     r"|(?:search|read|list|get|recall|find|query|open|retrieve|fetch)_?(?:all_)?memor(?:y|ies)"
     r"|recall|search_nodes|open_nodes|read_graph",
@@ -28,7 +30,7 @@ _TOOLS: Final = re.compile(
 _MAX_NAME: Final = 256
 """No tool is called by more than that; the rules above take long to tell of a name without end."""
 _NAMESPACES: Final = frozenset({"memories", "memory", "commonplace"})
-_FILES: Final = re.compile(
+_FILES: Final = regex(
     r"\.(?:codex|commonplace)[\\/]+memories\b|\bmemory_summary\.md\b|\bmemories[\\/]+(?:MEMORY\.md|rollout_summaries)"
     r"|\.claude[\\/]+projects[\\/]+[^\\/\s\"']+[\\/]+memory\b"
 )
@@ -44,7 +46,7 @@ _OPENINGS: Final = (
     "<memory_context",
     "<memory-context",
 )
-_SUMMARY: Final = re.compile(r"^=+ *MEMORY_SUMMARY BEGINS *=+$", re.MULTILINE)
+_SUMMARY: Final = regex(r"^=+ *MEMORY_SUMMARY BEGINS *=+$", re.MULTILINE)
 """The line above the summary in what Codex tells its model."""
 
 

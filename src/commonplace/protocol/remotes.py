@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from commonplace.patterns import regex
+
 _USER = r"(?:[^/]*@)?"
 _HOST = r"(?P<host>\[[^\[\]/@]+\]|[^:/@\[\]]+)"
-_SCP = re.compile(_USER + _HOST + r":(?P<path>[^/].*|/.+)", re.DOTALL)
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://" + _USER + _HOST + r"(?::\d*)?/(?P<path>.+)", re.IGNORECASE)
+_SCP = regex(_USER + _HOST + r":(?P<path>[^/].*|/.+)", re.DOTALL)
+_URL = regex(r"[a-z][a-z0-9+.-]*://" + _USER + _HOST + r"(?::\d*)?/(?P<path>.+)", re.IGNORECASE)
 
-_HELPER = re.compile(r"[A-Za-z0-9_-]+::")
+_HELPER = regex(r"[A-Za-z0-9_-]+::")
 """Addresses for a remote helper (`ext::…`, `codecommit::…`): what they mean only the helper knows."""
 
 _SAME_HOST: Final = {
@@ -24,11 +26,11 @@ _SAME_HOST: Final = {
     "altssh.bitbucket.org": "bitbucket.org",
 }
 """Other names of hosts, mostly for SSH on the port of HTTPS."""
-_AZURE_SSH = re.compile(r"(?:ssh\.dev\.azure\.com|vs-ssh\.visualstudio\.com)/v3/([^/]+)/([^/]+)/([^/]+)")
-_AZURE_OLD = re.compile(r"([^./]+)\.visualstudio\.com/(?:defaultcollection/)?(.+)")
+_AZURE_SSH = regex(r"(?:ssh\.dev\.azure\.com|vs-ssh\.visualstudio\.com)/v3/([^/]+)/([^/]+)/([^/]+)")
+_AZURE_OLD = regex(r"([^./]+)\.visualstudio\.com/(?:defaultcollection/)?(.+)")
 
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def is_commit(identity: str) -> bool:

@@ -20,31 +20,33 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
+
 SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash"})
 _SCRIPT_FLAGS: Final = frozenset({"-c", "-lc", "-ic", "-lic", "-ilc"})
 _WRAPPERS: Final = frozenset({"sudo", "time", "env", "nohup", "exec", "command", "nice", "xargs", "timeout", "stdbuf"})
 """Programs that run the command behind them."""
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
-_NUMBER: Final = re.compile(r"-?[0-9]+")
+_ASSIGNMENT: Final = regex(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_NUMBER: Final = regex(r"-?[0-9]+")
 
-_BARE: Final = re.compile(r"[^ \t\n'\"\\$`|&;<>()]++")
-_PATTERN: Final = re.compile(r"[*?\[\]{}]")
-_BLANKS: Final = re.compile(r"[ \t]++")
-_OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&?|;&|[|;&]")
-_REDIRECTION: Final = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>&|>\||[<>]")
-_SIMPLE_QUOTE: Final = re.compile(r"\"([^\"\\$`]*+)\"")
-_ESCAPE: Final = re.compile(r"\\(?:([$`\"\\])|\n)")
-_EXPANSION: Final = re.compile(r"(?>(?:[^\\$`]|\\.)*)[$`]", re.DOTALL)
-_ANSI_QUOTE: Final = re.compile(r"\$'((?>(?:[^'\\]|\\.)*))'", re.DOTALL)
-_INNER_HEREDOC: Final = re.compile(r"<<(-?)[ \t]*+(['\"]?)\\?(\w++)\2")
+_BARE: Final = regex(r"[^ \t\n'\"\\$`|&;<>()]++")
+_PATTERN: Final = regex(r"[*?\[\]{}]")
+_BLANKS: Final = regex(r"[ \t]++")
+_OPERATOR: Final = regex(r"&&|\|\||\|&|;;&?|;&|[|;&]")
+_REDIRECTION: Final = regex(r"&>>?|<<<|<<-?|<>|<&|>>|>&|>\||[<>]")
+_SIMPLE_QUOTE: Final = regex(r"\"([^\"\\$`]*+)\"")
+_ESCAPE: Final = regex(r"\\(?:([$`\"\\])|\n)")
+_EXPANSION: Final = regex(r"(?>(?:[^\\$`]|\\.)*)[$`]", re.DOTALL)
+_ANSI_QUOTE: Final = regex(r"\$'((?>(?:[^'\\]|\\.)*))'", re.DOTALL)
+_INNER_HEREDOC: Final = regex(r"<<(-?)[ \t]*+(['\"]?)\\?(\w++)\2")
 _SIGNS: Final = {
-    ")": re.compile(r"['\"\\$`()<\n]|(?<![^\s(;|&])#[^\n]*+"),
-    "}": re.compile(r"['\"\\$`}]"),
-    '"': re.compile(r"[\"\\$`]"),
-    "`": re.compile(r"[\\`]"),
+    ")": regex(r"['\"\\$`()<\n]|(?<![^\s(;|&])#[^\n]*+"),
+    "}": regex(r"['\"\\$`}]"),
+    '"': regex(r"[\"\\$`]"),
+    "`": regex(r"[\\`]"),
 }
 """What ends or nests inside a construct, by the sign that closes the construct."""
-_OPENING: Final = re.compile(r"\$?[({]|[\"`]")
+_OPENING: Final = regex(r"\$?[({]|[\"`]")
 _CLOSING: Final = {"(": ")", "{": "}", '"': '"', "`": "`"}
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import names, notation, values, verdict
 from commonplace.redact.lexicon import Text
 from commonplace.redact.names import Rank, rank
@@ -17,7 +18,7 @@ from commonplace.redact.spans import MARK_BYTES, SecretSpan
 from commonplace.redact.values import ValueText
 from commonplace.redact.verdict import NamedValue
 
-_AFTER: Final = re.compile(
+_AFTER: Final = regex(
     rb"""(?xs)
     (?P<tail> [\w.\-]{0,40}+ ) (?:[ ]\#?[0-9]{1,2}(?=:))?
     (?P<close> (?>(?: \\{0,15}(?!'s[ ])["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 | \[\d{0,4}\] ){0,4}) )
@@ -96,29 +97,29 @@ _AFTER: Final = re.compile(
 """What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
 _FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell", "dash", "under")
 _SAID: Final = frozenset({"says", "blank", "cell", "dash", "under"})
-_NESTED: Final = re.compile(rb"(?:\\u0026|&|&amp;)?([A-Za-z_][\w.\-]{1,40}+)(?:[=:](?![=:]?(?:[\"'\\]|\Z))|\\u003d)")
-_PHRASE: Final = re.compile(
+_NESTED: Final = regex(rb"(?:\\u0026|&|&amp;)?([A-Za-z_][\w.\-]{1,40}+)(?:[=:](?![=:]?(?:[\"'\\]|\Z))|\\u003d)")
+_PHRASE: Final = regex(
     rb"(?i)[ ](?:on|in|at|for|of|to|from|with|auf|im|f(?:\xc3\xbc|\\{1,15}u00fc)r|von|vom|zum|zur|am|der|des|del|de|du"
     rb"|d'|pour|para|sur|en|dans)[ ].{0,200}"
 )
 """What says where a password belongs: `on the db box`, `für die Datenbank`. Its words say nothing of the value."""
-_SAYING: Final = re.compile(
+_SAYING: Final = regex(
     rb"\b(?:is|was|are|to|equals|now|being|be|set|just|lautet|ist|est|es|auf|en|still|currently|jetzt|nun|noch|ahora|"
     rb"maintenant|toujours|actuellement|heisst|wurde|nuevo|nueva|user|server|reset|changed|updated|"
     rb"generated|for|of|pour|para|de|root|admin|localhost)\b|\W"
 )
-_HAS_DIGIT: Final = re.compile(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
-_WORDS_BEFORE: Final = re.compile(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
-_PAIRS: Final = re.compile(rb"[\w.\-]{2,40}+=[^\s;\"']{1,200}+;[\w.\-]{2,40}+=")
-_QUOTE: Final = re.compile(rb"(?:\\{0,15}[\"'`]|&quot;|&\#\d\d;)\Z")
-_QUOTED: Final = re.compile(rb"'[^']{1,80}'")
-_ARTICLE: Final = re.compile(
+_HAS_DIGIT: Final = regex(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
+_WORDS_BEFORE: Final = regex(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
+_PAIRS: Final = regex(rb"[\w.\-]{2,40}+=[^\s;\"']{1,200}+;[\w.\-]{2,40}+=")
+_QUOTE: Final = regex(rb"(?:\\{0,15}[\"'`]|&quot;|&\#\d\d;)\Z")
+_QUOTED: Final = regex(rb"'[^']{1,80}'")
+_ARTICLE: Final = regex(
     rb"(?i)\b(?:here|is|the|my|your|our|this|s|export|import|update|change|request|lock|set|add|use|using|with|and|e"
     rb"cho|local|"
     rb"readonly|declare|let|const|var|final|static)[ ]"
 )
-_IS_NAME: Final = re.compile(rb"\\{0,15}[\"'`][ \t]{0,8}:(?!:)")
-_EXPANSION: Final = re.compile(rb"(?P<name>[A-Za-z_]\w{1,80}+):?[-=+][\"']?(?P<value>[^\s${}\"'`\\]{5,512}+)[\"']?\}")
+_IS_NAME: Final = regex(rb"\\{0,15}[\"'`][ \t]{0,8}:(?!:)")
+_EXPANSION: Final = regex(rb"(?P<name>[A-Za-z_]\w{1,80}+):?[-=+][\"']?(?P<value>[^\s${}\"'`\\]{5,512}+)[\"']?\}")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 

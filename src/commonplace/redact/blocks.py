@@ -7,39 +7,39 @@ without a beginning is taken as far as it looks like a key. Public keys and cert
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge
 from commonplace.redact.spans import SecretSpan
 
 if TYPE_CHECKING:
     from commonplace.redact.lexicon import Text
 
-_BEGIN: Final = re.compile(
+_BEGIN: Final = regex(
     rb"(?<!END )(?:-{4,5}[ ]?BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,4}(?:PRIVATE|SECRET)[ ]KEY(?:[ ]BLOCK)?(?:[ ]?-{1,5})?"
     rb"|(?:PRIVATE|SECRET)[ ]KEY(?:[ ]BLOCK)?[ ]?-{4,5})"
 )
 """The first line of a block; its beginning or its end may be missing."""
-_END: Final = re.compile(rb"-{1,6}[ ]?END[ ](?:[A-Z0-9]{1,12}[ ]){0,4}\Z")
+_END: Final = regex(rb"-{1,6}[ ]?END[ ](?:[A-Z0-9]{1,12}[ ]){0,4}\Z")
 """What stands before the last words of a block."""
-_PUTTY: Final = re.compile(rb"Private-Lines:[ \t]{0,4}\d{1,4}")
-_OPENVPN: Final = re.compile(rb"-----BEGIN OpenVPN Static key V1-----")
+_PUTTY: Final = regex(rb"Private-Lines:[ \t]{0,4}\d{1,4}")
+_OPENVPN: Final = regex(rb"-----BEGIN OpenVPN Static key V1-----")
 _BETWEEN: Final = (
     rb"(?:[\s\"'+,>|#*;&`]|\\{1,15}[nrt\"]|\xe2\x86\x92|\xe2\x94\x82|-(?!-)"
     rb"|[0-9]{1,6}(?=[:|\t]|\xe2\x86\x92|[ ]{1,4}[|])[:|]?)"
 )
-_PIECE: Final = re.compile(
+_PIECE: Final = regex(
     rb"(?P<gap>(?>" + _BETWEEN + rb"{0,64}))(?:(?P<header>[A-Z][A-Za-z\-]{2,20}: [^\r\n\\\"]{0,120}+)"
     rb"|(?P<body>(?>(?:[A-Za-z0-9+/=]|\\/){1,65536})))"
 )
-_BEFORE: Final = re.compile(rb"(?>" + _BETWEEN + rb"{1,64})\Z")
+_BEFORE: Final = regex(rb"(?>" + _BETWEEN + rb"{1,64})\Z")
 _BODY_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-_ESCAPE: Final = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|[nrtbf])")
+_ESCAPE: Final = regex(rb"\\(?:u[0-9a-fA-F]{4}|[nrtbf])")
 _LONGEST: Final = 16 * 1024
 """So far before its last line a block is followed whose first line is missing."""
-END: Final = re.compile(rb"(?P<gap>(?>" + _BETWEEN + rb"{0,64}))-{4,6} ?END|(?>" + _BETWEEN + rb"{0,64})Private-MAC")
+END: Final = regex(rb"(?P<gap>(?>" + _BETWEEN + rb"{0,64}))-{4,6} ?END|(?>" + _BETWEEN + rb"{0,64})Private-MAC")
 SLACK: Final = 160
 """A block whose pieces reach this close to the end of the data may go on behind it."""
 KINDS: Final = frozenset({"private_key", "putty_private_key", "openvpn_static_key"})

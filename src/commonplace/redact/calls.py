@@ -10,18 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge
 from commonplace.redact.lexicon import Text, by_anchor
 from commonplace.redact.phrases import compiled
 from commonplace.redact.spans import SecretSpan
 
-_OPENING: Final = re.compile(
+_OPENING: Final = regex(
     rb"(?:@|N|[bBrRuUfF]{1,2}|\[\]byte\(|new[ ]String\(|Encoding\.\w{1,8}\.GetBytes\()?(?P<quote>\\{0,15}[\"'`])"
 )
 _LONGEST: Final = 400
 """A longer string is no secret."""
-_OTHER: Final = re.compile(rb"[^\"'`,()\[\]{}\n\\;]{1,120}+")
-_SPACE: Final = re.compile(rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,40}")
+_OTHER: Final = regex(rb"[^\"'`,()\[\]{}\n\\;]{1,120}+")
+_SPACE: Final = regex(rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,40}")
 _DEPTH: Final = 3
 _PIECES: Final = 32
 _ARGUMENTS: Final = 5
@@ -122,9 +123,9 @@ _LONGEST_NAME: Final = 160
 """So far from its word a name and what must follow it are compared."""
 _TYPING: Final = frozenset({b".fill(", b".type(", b"send_keys", b"sendkeys"})
 _ALONE: Final = frozenset({b"login", b"auth", b"set_password", *_TYPING})
-_FIELD: Final = re.compile(rb"(?i)passw|pwd|secret|token")
-_NAME: Final = re.compile(rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z|(?i:.*(?:password|username))")
-_HASH_NAME: Final = re.compile(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\w\-]{0,12}\Z|text/|utf-?8")
+_FIELD: Final = regex(rb"(?i)passw|pwd|secret|token")
+_NAME: Final = regex(rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z|(?i:.*(?:password|username))")
+_HASH_NAME: Final = regex(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\w\-]{0,12}\Z|text/|utf-?8")
 
 
 def find(text: Text) -> Iterator[SecretSpan]:

@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge
 from commonplace.redact.lexicon import Mark, Text, by_anchor
 from commonplace.redact.spans import SecretSpan
 
 _REACH: Final = 240
 """How far before a flag its program may stand."""
-_STOP: Final = re.compile(rb"[\n;|]|&&|\\n")
+_STOP: Final = regex(rb"[\n;|]|&&|\\n")
 _SEP: Final = rb"(?:\\{0,15}[\"'],[ \t]{0,4}(?=\\{0,15}[\"'])|[ \t=:]{0,4})"
 """Between a flag and its value: blanks, or what stands between the items of a list."""
 _QUOTED: Final = rb"\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)"
@@ -31,13 +32,13 @@ def _value(between: bytes, first: bytes) -> re.Pattern[bytes]:
 _VALUE: Final = _value(_SEP, rb"\-")
 _APART: Final = _value(rb"(?:\\{0,15}[\"'],[ \t]{0,4}(?=\\{0,15}[\"'])|[ \t=]{1,4})", rb"\-")
 _TIGHT: Final = _value(rb"(?:\\{0,15}[\"'],[ \t]{0,4}(?=\\{0,15}[\"']))?", rb"=\-")
-_LOGIN: Final = re.compile(
+_LOGIN: Final = regex(
     _SEP
     + rb"(?P<open>\\{0,15}[\"'])?(?P<user>[^\s:,\"'`\\$<>{}]{0,100}+)[:,]"
     + rb"(?(open)(?P<quoted>[^\"'`\\<>\n]{3,200}+)|(?P<bare>[^\s\"'`\\<>]{3,200}+))"
 )
-_SHARE: Final = re.compile(_SEP + rb"(?:\\{0,15}[\"'])?[^\s%\"']{1,80}+%(?P<bare>[^\s\"'\\]{3,200}+)")
-_CRUMB: Final = re.compile(
+_SHARE: Final = regex(_SEP + rb"(?:\\{0,15}[\"'])?[^\s%\"']{1,80}+%(?P<bare>[^\s\"'\\]{3,200}+)")
+_CRUMB: Final = regex(
     rb"[ \t=]{0,4}(?:\\{0,15}[\"'])?(?:[\w.\-]{1,40}=[\w.\-]{0,40};[ ]?){0,4}[\w.\-]{1,60}=(?P<bare>[^\s\"'\\;]{12,4"
     rb"00}+)"
 )
@@ -96,33 +97,31 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
         Flag(_HTTP, _LOGIN, "basic_login"),
         Flag(_programs(rb"smb|rpcclient|winexe|net|samba|nmblookup|wmic"), _SHARE),
     ),
-    b"b": (Flag(_HTTP, _CRUMB, "cookie"), Flag(re.compile(rb"secret[ ]set"), _VALUE)),
+    b"b": (Flag(_HTTP, _CRUMB, "cookie"), Flag(regex(rb"secret[ ]set"), _VALUE)),
     b"t": (Flag(_programs(rb"codecov|doctl|codacy|snyk|surge|netlify"), _APART),),
     b"N": (Flag(_programs(rb"ssh-keygen"), _APART),),
 }
 """By their letter: flags of programs."""
-_LETTER: Final = re.compile(rb"[ \"']-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])")
+_LETTER: Final = regex(rb"[ \"']-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])")
 _FLAG: Final = "flag"
-MARKS: Final = (Mark(_FLAG, re.compile(rb"-(?<=[ \"']-)(?:[a-zA-Z]{1,3}u(?= )|[" + b"".join(_LETTERS) + rb"])")),)
-_ANY: Final = re.compile(rb"")
-_PHRASE: Final = re.compile(rb"(?=[^0-9]{0,60}[0-9])[^ ]{1,20}(?:[ ][^ ]{1,20}){1,5}\Z")
+MARKS: Final = (Mark(_FLAG, regex(rb"-(?<=[ \"']-)(?:[a-zA-Z]{1,3}u(?= )|[" + b"".join(_LETTERS) + rb"])")),)
+_ANY: Final = regex(rb"")
+_PHRASE: Final = regex(rb"(?=[^0-9]{0,60}[0-9])[^ ]{1,20}(?:[ ][^ ]{1,20}){1,5}\Z")
 """A password with blanks and a digit, in quotes."""
-_SECURE: Final = re.compile(
-    rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)"
-)
+_SECURE: Final = regex(rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)")
 _WORDS: Final = by_anchor((
     (b" --user", Flag(_programs(rb"curl|http|https|xh|wget|lftp|etcdctl"), _LOGIN, "basic_login")),
     (b"creds", Flag(_programs(rb"skopeo|buildah|podman|crane|oras"), _LOGIN, "basic_login")),
     (b"-user ", Flag(_HTTP, _LOGIN, "basic_login")),
     (b" --cookie", Flag(_HTTP, _CRUMB, "cookie")),
     (b" --key", Flag(_programs(rb"cypress|meilisearch|sentry-cli"), _APART)),
-    (b" --value", Flag(re.compile(rb"put-parameter|keyvault|secret"), _APART)),
-    (b"secret-string", Flag(re.compile(rb"secretsmanager"), _APART)),
+    (b" --value", Flag(regex(rb"put-parameter|keyvault|secret"), _APART)),
+    (b"secret-string", Flag(regex(rb"secretsmanager"), _APART)),
     (b"pass:", Flag(_programs(rb"openssl|apksigner|zipalign"), _TIGHT)),
-    (b" /p:", Flag(re.compile(rb"freerdp"), _VALUE)),
-    (b" /p ", Flag(re.compile(rb"signtool"), _VALUE)),
-    (b" /rp", Flag(re.compile(rb"schtasks"), _APART)),
-    (b"SecureString ", Flag(re.compile(rb"ConvertTo-\Z"), _SECURE)),
+    (b" /p:", Flag(regex(rb"freerdp"), _VALUE)),
+    (b" /p ", Flag(regex(rb"signtool"), _VALUE)),
+    (b" /rp", Flag(regex(rb"schtasks"), _APART)),
+    (b"SecureString ", Flag(regex(rb"ConvertTo-\Z"), _SECURE)),
     (b"sonar.login", Flag(_ANY, _VALUE)),
 ), lambda row: row[0])  # fmt: skip
 """Flags of more than one letter that say nothing by themselves."""

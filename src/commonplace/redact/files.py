@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import bisect
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import judge
 from commonplace.redact.lexicon import Text
 from commonplace.redact.spans import SecretSpan
 
-_PGPASS: Final = re.compile(
+_PGPASS: Final = regex(
     rb"[\w.*\-]{1,80}:(?:54\d\d|6543|\*):[\w.*\-]{1,64}:[\w.*\-@]{1,64}:(?P<value>[^\s:\"'\\]{4,200}+)(?=[\s\"'\\]|\Z)"
 )
-_CRYPT: Final = re.compile(
+_CRYPT: Final = regex(
     rb"[\w.@\-]{1,64}:(?P<value>\$(?:apr1|2[abxy]|[156]|y|7|argon2id?|scrypt)\$[A-Za-z0-9./$=,+\-]{16,160}+|\{S?SHA\}[A-Za-z0-9+/=]{20,80}+)"
 )
-_DATA: Final = re.compile(rb"ata(?:\\{0,15}\")?:(?>(?:[ \t\r\n]|\\{1,15}n){0,40})\{?")
-_ENTRY: Final = re.compile(
+_DATA: Final = regex(rb"ata(?:\\{0,15}\")?:(?>(?:[ \t\r\n]|\\{1,15}n){0,40})\{?")
+_ENTRY: Final = regex(
     rb"""(?x)
     (?>(?: [ \t\r\n,+\-] | \\{1,15}[nt] | \d{1,6}(?:[:|\t]|\xe2\x86\x92) ){0,80})
     (?: \\{0,15}["'] )? (?P<name> [\w.\-]{1,128}+ ) (?: \\{0,15}["'] )? : [ \t]{0,4}
@@ -34,7 +34,7 @@ _KINDS: Final = (
     b'\\"kind\\":\\"Secret\\"',
     b'kind: "Secret"',
 )
-_WEB_KEY: Final = re.compile(
+_WEB_KEY: Final = regex(
     rb"\"(?:d|p|q|dp|dq|qi|k)\\{0,15}\":[ ]?\\{0,15}\"(?P<value>[A-Za-z0-9_\-]{20,2000}+)(?=\\{0,15}\")"
 )
 _LINES: Final = (

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge
 from commonplace.redact.catalogue.formats import Format, shape_of
 from commonplace.redact.catalogue.unmistakable import ANYWHERE, APART
@@ -20,11 +21,11 @@ from commonplace.redact.spans import SecretSpan
 Run = tuple[int, int]
 _REACH: Final = 24
 """So many bytes before a place tell whether it is inside of a text in base64."""
-_BLOB: Final = re.compile(rb"(?=.{0,23}[A-Z])(?=.{0,23}[a-z])[A-Za-z0-9_\-+/]{24}\Z")
+_BLOB: Final = regex(rb"(?=.{0,23}[A-Z])(?=.{0,23}[a-z])[A-Za-z0-9_\-+/]{24}\Z")
 _LONGEST_JUDGED: Final = 48
-_LEAD: Final = re.compile(r"([^({]*\{\d+)[,}]")
-_HEX_SHAPE: Final = re.compile(r"(?:\A|\()(?:[HG]\{|\[0-9a-f\])")
-_HEX: Final = re.compile(rb"[0-9a-f_.\-]+\Z|[0-9A-F_.\-]+\Z")
+_LEAD: Final = regex(r"([^({]*\{\d+)[,}]")
+_HEX_SHAPE: Final = regex(r"(?:\A|\()(?:[HG]\{|\[0-9a-f\])")
+_HEX: Final = regex(rb"[0-9a-f_.\-]+\Z|[0-9A-F_.\-]+\Z")
 _JWT_EXAMPLE: Final = b"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIi"
 
 

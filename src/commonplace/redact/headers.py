@@ -9,30 +9,31 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, values
 from commonplace.redact.lexicon import Text
 from commonplace.redact.spans import MARK_BYTES, SecretSpan
 
-_BEARER: Final = re.compile(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
-_AUTHORIZATION: Final = re.compile(
+_BEARER: Final = regex(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
+_AUTHORIZATION: Final = regex(
     rb"(?i)authorization(?:\\{0,15}[\"'`\])]{1,2})?[ \t]{0,8}(?:[:=,]|=>)[ \t]{0,8}(?:\\{0,15}[\"'`])?"
     rb"(?:(?P<scheme>[A-Za-z][A-Za-z0-9\-]{1,20})(?:[ \t]{1,4}|%20))?(?P<value>[A-Za-z0-9._~+/\-|:=@%]{8,4096}+)"
 )
-_PARAMETER: Final = re.compile(
+_PARAMETER: Final = regex(
     rb"(?i)\b(?:signature|response|nonce|token|mac|oauth_signature|oauth_token|oauth_consumer_key|credential|pw|sig)="
     rb"(?:\\{0,15}\")?(?P<value>[A-Za-z0-9+/=_\-.%]{16,1024}+)"
 )
-_COOKIE: Final = re.compile(rb"(?i)cookie(?:\\{0,15}[\"'`]{1,2})?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?")
-_JAR: Final = re.compile(rb"(?i)cookies?\\{0,15}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\{[ \t]{0,4}")
-_ENTRY: Final = re.compile(
+_COOKIE: Final = regex(rb"(?i)cookie(?:\\{0,15}[\"'`]{1,2})?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?")
+_JAR: Final = regex(rb"(?i)cookies?\\{0,15}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\{[ \t]{0,4}")
+_ENTRY: Final = regex(
     rb"\\{0,15}[\"'](?P<name>[\w.\-]{1,80}+)\\{0,15}[\"'][ ]?:[ ]?\\{0,15}[\"'](?P<value>[^\s\"'\\]{1,4096}+)\\{0,15"
     rb"}[\"'],?[ ]?"
 )
-_CRUMB: Final = re.compile(
+_CRUMB: Final = regex(
     rb"(?P<name>[\w.!#$%^&*+\-|~]{1,80}+)=(?:\\{0,15}\")?(?P<value>[^\s;,\"'`\\<>]{1,4096}+)"
     rb"(?:\\{0,15}\")?(?:;[ \t]{0,4}|\Z|(?=\W))"
 )
-_SESSION: Final = re.compile(
+_SESSION: Final = regex(
     rb"(?i)sess|sid\b|auth|logged_in|token|jwt|remember|login|xsrf|csrf|account|ticket|identity|sapisid|__secure|li_"
     rb"at|cf_clearance"
     rb"|datr|c_user|xs$|d$"

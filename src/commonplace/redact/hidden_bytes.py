@@ -7,10 +7,10 @@ is, and without them. What is found without them is moved to where it stands in 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact.spans import SecretSpan
 
 _CONTROLS: Final = (*range(1, 9), *range(14, 27), *range(28, 32), 127)
@@ -23,7 +23,7 @@ _SEQUENCE: Final = (
     + b"|".join(_ESCAPES)
     + rb")\\{1,16})|[()][0AB])"
 )
-_HIDDEN: Final = re.compile(
+_HIDDEN: Final = regex(
     b"|".join(
         (
             *(b"\\x%02x" % one for one in (0, *_CONTROLS)),

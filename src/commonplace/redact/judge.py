@@ -7,23 +7,21 @@ neighbouring letters are pairs that words have.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import shapes
 
-_SEGMENT: Final = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
-_HEX: Final = re.compile(rb"(?:0x)?[0-9a-fA-F]{12,}\Z")
-_HEX_PARTS: Final = re.compile(
-    rb"[0-9a-f]{4,}(?:[\-_.:|][0-9a-f]{4,}){0,8}\Z|[0-9A-F]{4,}(?:[\-_.:|][0-9A-F]{4,}){0,8}\Z"
-)
-_UUID: Final = re.compile(rb"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
-_CHANGE: Final = re.compile(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|(?<=[A-Z])[A-Z](?=[a-z])|[0-9](?=[A-Za-z])")
-_NAMED: Final = re.compile(
+_SEGMENT: Final = regex(rb"[A-Z]?[a-z]+|[A-Z]+")
+_HEX: Final = regex(rb"(?:0x)?[0-9a-fA-F]{12,}\Z")
+_HEX_PARTS: Final = regex(rb"[0-9a-f]{4,}(?:[\-_.:|][0-9a-f]{4,}){0,8}\Z|[0-9A-F]{4,}(?:[\-_.:|][0-9A-F]{4,}){0,8}\Z")
+_UUID: Final = regex(rb"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
+_CHANGE: Final = regex(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|(?<=[A-Z])[A-Z](?=[a-z])|[0-9](?=[A-Za-z])")
+_NAMED: Final = regex(
     rb"(?:[A-Za-z]{1,14}[0-9]{0,4}|[0-9]{1,4})(?:[_\-./: ](?:[A-Za-z]{1,14}[0-9]{0,4}|[0-9]{1,4})){1,16}\Z"
 )
-_ALNUM: Final = re.compile(rb"[A-Za-z0-9]")
+_ALNUM: Final = regex(rb"[A-Za-z0-9]")
 _LONGEST_PUBLIC: Final = 160
 
 
@@ -131,10 +129,10 @@ def is_public(value: bytes) -> bool:
     return len(value) <= _LONGEST_PUBLIC and shapes.PUBLIC.fullmatch(value) is not None
 
 
-_DIGIT: Final = re.compile(rb"[0-9]")
-_LETTER: Final = re.compile(rb"[A-Za-z\x80-\xff]")
-_SIGN: Final = re.compile(rb"[!@#$%^&*+=?~|;]")
-_APP_PASSWORD: Final = re.compile(rb"[a-z]{4}(?:[ \-][a-z]{4}){3}\Z")
+_DIGIT: Final = regex(rb"[0-9]")
+_LETTER: Final = regex(rb"[A-Za-z\x80-\xff]")
+_SIGN: Final = regex(rb"[!@#$%^&*+=?~|;]")
+_APP_PASSWORD: Final = regex(rb"[a-z]{4}(?:[ \-][a-z]{4}){3}\Z")
 
 
 def is_password(value: bytes, least: int) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, names, values
 from commonplace.redact.lexicon import Text, by_anchor
 from commonplace.redact.names import Rank
@@ -124,19 +125,19 @@ _CODES: Final = frozenset((
 _BEFORE_CODE: Final = (
     rb"(?:[ \t\r\n+>|\-:=,;\"'`(\[\]*]|\\{1,15}[nrt\"'`]|\xe2\x80\x94|\d{1,6}(?:[:|\t]|" + ARROW + rb"))"
 )
-_TO_CODES: Final = re.compile(
+_TO_CODES: Final = regex(
     rb"s?(?:[ ](?:is|are|for|\w{1,16}+(?=:|[ ](?:is|are)))){0,3}(?>"
     + _BEFORE_CODE
     + rb"{1,40})(?=[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
 )
-_CODE: Final = re.compile(
+_CODE: Final = regex(
     rb"(?>(?:" + _BEFORE_CODE + rb"|\d{1,2}[.)][ ]|(?<=[ ])(?:and|und)[ ]){0,40})"
     rb"(?P<value>(?:[0-9A-Za-z]{4,8}(?:-[0-9A-Za-z]{4,8}){1,7}|\d{4}[ ]\d{4}|\d{6,10}|(?=[a-z]{0,9}\d)[a-z0-9]{8,10}"
     rb"))(?![\w\-])"
 )
 _NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-_DIFF: Final = re.compile(rb"(?:\[-(?P<old>[^\n\[\]\"\\]{1,200}?)-\])?(?:\{\+(?P<new>[^\n{}\"\\]{1,200}?)\+\})?")
-_DSN: Final = re.compile(rb"[\s\"'`=(>+\\]+n?|\x92")
+_DIFF: Final = regex(rb"(?:\[-(?P<old>[^\n\[\]\"\\]{1,200}?)-\])?(?:\{\+(?P<new>[^\n{}\"\\]{1,200}?)\+\})?")
+_DSN: Final = regex(rb"[\s\"'`=(>+\\]+n?|\x92")
 
 
 _SIGNS: Final = (b"[-", b"{+")

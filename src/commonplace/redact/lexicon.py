@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import ahocorasick
 
+from commonplace.patterns import regex
 from commonplace.redact import names, tokens
 from commonplace.redact.names import Rank
 from commonplace.redact.spans import SecretSpan
@@ -34,8 +35,8 @@ _SHORT_WORD: Final = 4
 """Shorter words are too frequent to tell that an anchor of several words occurs."""
 _ONE_BYTE: Final = "latin-1"
 """The automaton reads text; so each byte becomes one letter."""
-_WORD: Final = re.compile(rb"\S+")
-_BLANK: Final = re.compile(rb"\s")
+_WORD: Final = regex(rb"\S+")
+_BLANK: Final = regex(rb"\s")
 _BLANKS: Final = b" \t\n\r\v\f"
 
 Row = TypeVar("Row")

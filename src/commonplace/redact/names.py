@@ -6,12 +6,13 @@ what stands after it (`…_id`, `…Name`, `…_count`) or before it (`public_�
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
-_WORD: Final = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+from commonplace.patterns import regex
+
+_WORD: Final = regex(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 class Rank(IntEnum):
@@ -171,7 +172,7 @@ PARTS: Final = frozenset((
 _NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
 _BEFORE: Final = 48
 """So far before a key-like part a name may begin."""
-_TAIL: Final = re.compile(rb"[\w.\-]{0,40}+")
+_TAIL: Final = regex(rb"[\w.\-]{0,40}+")
 _EDGES: Final = b".-_$"
 
 

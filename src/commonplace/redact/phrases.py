@@ -11,13 +11,14 @@ import re
 from functools import cache
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact.notation import VIEW, line_start
 
 LINE: Final = -1
 """The phrase begins with its line."""
 _AHEAD: Final = 420
 """So far behind its anchor a phrase may reach that begins before it."""
-_HEAD: Final = re.compile(VIEW + rb"(?:[\w.:\-]{0,40}[>$][ ])?\Z")
+_HEAD: Final = regex(VIEW + rb"(?:[\w.:\-]{0,40}[>$][ ])?\Z")
 """What may stand before a phrase that begins a line: what a view puts there, and a prompt."""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, names
 from commonplace.redact.lexicon import Mark, Text
 from commonplace.redact.names import Rank
@@ -53,11 +54,11 @@ _RAW: Final = tuple(dict.fromkeys((
     *(name.encode().lower() for name in _FOREIGN), *(older for name in _FOREIGN for older in _older(name))
 )))  # fmt: skip
 _LEADS: Final = tuple(name[: _lead(name)].lower().encode() for name in _FOREIGN)
-_ESCAPED: Final = re.compile(rb"\\(?:" + b"|".join(b"(" + _escaped(name) + b")" for name in _FOREIGN) + b")")
+_ESCAPED: Final = regex(rb"\\(?:" + b"|".join(b"(" + _escaped(name) + b")" for name in _FOREIGN) + b")")
 _NAME: Final = "foreign name"
 _FIRST: Final = b"|".join(sorted({b"%04x" % ord(name[_lead(name)]) for name in _FOREIGN}))
-MARKS: Final = (Mark(_NAME, re.compile(rb"\\u(?:" + _FIRST + b")")),)
-_TAIL: Final = re.compile(
+MARKS: Final = (Mark(_NAME, regex(rb"\\u(?:" + _FIRST + b")")),)
+_TAIL: Final = regex(
     rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){"
     rb"0,3}?"
     rb"(?:[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a|est|es|\xc3\xa9|\xc3\xa8|ist|lautet|\xe6\x98\xaf|\\{1,15}u662"
@@ -75,7 +76,7 @@ def _either(*words: str) -> bytes:
 
 
 _HAN: Final = rb"(?:[\xe4-\xe9][\x80-\xbf]{2}|\\{1,15}u[4-9][0-9a-fA-F]{3})"
-_ABOUT: Final = re.compile(
+_ABOUT: Final = regex(
     rb"(?P<about>(?:[\x80-\xff]{2,24}+|(?>(?:\\{1,15}u[4-9][0-9a-fA-F]{3}){1,8}))[ \t]{0,2}"
     rb"(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a)?[ \t]{0,4}"
     rb"|[ ](?:d'|(?:de|del|du|des|pour|para|en|on|for|of|sur|f(?:\xc3\xbc|\\{1,15}u00fc)r|von|der|auf|im"
@@ -88,15 +89,15 @@ _ABOUT: Final = re.compile(
     + rb"?(?P<value>[!-~]{6,120}+)"
 )
 """Words between a name and its value: where the password belongs, what it was changed to."""
-_OF_VALUE: Final = re.compile(
+_OF_VALUE: Final = regex(
     rb":|=|[ ](?:es|est|ist|lautet|is|a|auf|en|por)[ ]|\xc3\xa0|u00e0|(?:ahora|maintenant|jetzt|now)[ ]\Z"
 )
 """One of these stands between a name and its value in a sentence."""
-_OF_RULES: Final = re.compile(
+_OF_RULES: Final = regex(
     _either("长度", "字段", "文件", "哈希", "算法", "加密", "路径", "变量", "规则", "参数", "强度")
 )
 """Words that tell of something else than the value: a length, a field, a file, a hash."""
-_USED: Final = re.compile(
+_USED: Final = regex(
     rb"(?i)(?:\A|[ \"'`(])(?P<value>[!-~]{6,120}+)(?:[\"'`]?[ ](?:como|comme|als)[ ](?:(?:la|le|mi|mon|ma|das)[ ])?"
     rb"(?:(?:nueva|nouvelle|nouveau|mot|de)[ ]){0,3}|[\"'`]?[ ]?"
     + _either("作为", "当作", "做为", "当")
@@ -105,7 +106,7 @@ _USED: Final = re.compile(
     + rb"{0,4}))\Z"
 )
 """A value before its name."""
-_AS: Final = re.compile(
+_AS: Final = regex(
     rb"(?i)[ (]"
     + OPEN
     + rb"?(?P<value>[!-~]{6,120}+)[ ](?:(?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la|mi|mon)"
@@ -113,12 +114,12 @@ _AS: Final = re.compile(
     rb"(?P<name>(?:[\w\-]{1,16}[ ]){0,3}?(?:password|passwort|kennwort|passphrase|pwd?|passcode|passe|mdp|clave|"
     rb"contrasena|token|secret|key))\b"
 )
-_SAID: Final = re.compile(
+_SAID: Final = regex(
     rb"(?i)[ ](?:as[ ](?:the|my|your|our|an?|das|le|la)|is[ ](?:the|my)|als|como|comme)[ ](?:[\w\-]{1,16}+[ ]){0,3}\Z"
 )
 """What stands between a value and its name."""
 _PW: Final = rb"(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})"
-_PAIR: Final = re.compile(
+_PAIR: Final = regex(
     rb"""(?xi)
     (?: [ ](?:is|are|with|as|for[ ][\w.\-]{1,30}|lautet|lauten|sind) [ ]?:? [ ]{1,4}
       | [ \t]{0,2}[:=][ \t]{0,4} | (?P<loose> [ ]{1,4} ) )
@@ -135,31 +136,29 @@ _PAIR: Final = re.compile(
     + OPEN
     + rb"? (?P<value> [!-~]{6,120}+ )"
 )
-_PAIRED: Final = re.compile(rb"(?i)p|:|with|and|und")
+_PAIRED: Final = regex(rb"(?i)p|:|with|and|und")
 _LOGINS: Final = frozenset((
     b"login", b"creds", b"credentials", b"zugangsdaten", b"user/pass", b"username/password", b"user/password",
     b"login/password", b"benutzer/passwort", b"user:pass", b"identifiant", b"identifiants", b"log in", b"logged in",
     b"wifi", b"wi-fi", b"wlan", b"ssh", b"username:password", b"anmeldedaten", b"account", b"acceso", b"credenciales",
     b"admin access",
 ))  # fmt: skip
-_MAIL: Final = re.compile(
+_MAIL: Final = regex(
     rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ "
     rb"]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
 )
-_HOST: Final = re.compile(
-    rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)"
-)
-_AT_HOST: Final = re.compile(rb"@(?=(?:\d{1,3}\.){3}\d|[\w\-]{1,63}(?:\.|:\d))")
-_FROM_TO: Final = re.compile(
+_HOST: Final = regex(rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)")
+_AT_HOST: Final = regex(rb"@(?=(?:\d{1,3}\.){3}\d|[\w\-]{1,63}(?:\.|:\d))")
+_FROM_TO: Final = regex(
     rb"(?i)[ ](?:from[ ]" + OPEN + rb"?(?P<old>[!-~]{6,80}+)[ ])?to[ ]" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
 )
-_MIXED: Final = re.compile(rb"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])")
-_SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
-_PATH: Final = re.compile(
+_MIXED: Final = regex(rb"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])")
+_SIGN: Final = regex(rb"[!@#$%^&*+=?~]")
+_PATH: Final = regex(
     rb"[\w.\-]*/[\w.\-/]*\Z|.*\.(?:com|org|net|io|py|js|ts|md|txt|json|ya?ml|git|sh|html?|go|rs)\Z|\d+(?:[.,:]\d+)*["
     rb"a-z%]{0,3}\Z"
 )
-_DOMAINS: Final = re.compile(rb"\d{2}")
+_DOMAINS: Final = regex(rb"\d{2}")
 
 
 _CHANGED: Final = (b"assword changed", b"password", b"changed it")

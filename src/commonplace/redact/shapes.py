@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from commonplace.patterns import regex
 
 _GROUPS: Final = """
     abcdgilmnprstuy baeiloru caehiklorstu dadefilorsu eabcdefgilmnoprstvwx faefilort gaeirsu haeiot
@@ -23,11 +24,11 @@ _PARTS: Final = """
 PLACEHOLDER_PARTS: Final = (b"change me", *(part.encode() for part in _PARTS.split()))
 """What a value that stands for a secret has somewhere, in lower case."""
 
-PLACEHOLDER_HINT: Final = re.compile(
+PLACEHOLDER_HINT: Final = regex(
     rb"xxx|fake|todo|your|foo|bar|baz|qux|super|^(?:put|insert|enter|add|paste|set|use|fill|my)"
 )
 """Without one of these, `PLACEHOLDER` need not be tried."""
-PLACEHOLDER: Final = re.compile(
+PLACEHOLDER: Final = regex(
     rb"""(?x)
       (?<![a-z0-9])x{3,}(?![a-z0-9]) | (?<![a-z])fake | (?<![a-z0-9])todo(?![a-z0-9])
     | your[\-_ .]?(?:own|new|actual|real|api|key|token|secret|pass|access|auth|client|app|private|project|account|org|
@@ -56,7 +57,7 @@ _FILE_ENDS: Final = (
     rb"(?:pem|key|json|ya?ml|txt|crt|cer|p12|pfx|jks|env|py|jsx?|tsx?|go|rs|md|toml|ini|cfg|conf|sh|html?|css|svg|png|"
     rb"jpe?g|gif|gz|zip|xml|log|lock|sql|rb|java|kt|php|cs|cpp|c|h)"
 )
-REFERENCE: Final = re.compile(
+REFERENCE: Final = regex(
     rb"""(?x)
       \$[A-Za-z_]\w*(?:$|[.:\[\-]) | \$\$?\w+\$$ | \$\d+$ | \{[\w.\-]*\}$ | \{%
     | %[A-Za-z_]\w*%?$ | %[sdrv]$ | %\{
@@ -72,16 +73,16 @@ REFERENCE: Final = re.compile(
     """
 )
 """Where a secret is kept: the value is a variable, a template, a vault, a path."""
-REFERENCE_SIGNS: Final = re.compile(rb"[${%#\\(\[]")
+REFERENCE_SIGNS: Final = regex(rb"[${%#\\(\[]")
 """Without one of these, `REFERENCE_WITHIN` need not be tried."""
-REFERENCE_WITHIN: Final = re.compile(
+REFERENCE_WITHIN: Final = regex(
     rb"""(?x)
       \$\{ | \$\( | \{\{ | \{[a-z_][\w.]*\} | %\(\w+\)s | \#\{ | \\x[0-9a-fA-F]{2} | \(\?[:=!P<] | \[\^ | \\[dwsDWSb]
     """
 )
 """A variable or a template within the value, or an expression that describes a secret."""
 
-PUBLIC: Final = re.compile(
+PUBLIC: Final = regex(
     rb"""(?x)
       v?\d+(?:\.\d+){1,3}(?:[\-+.][\w.]+)? | \d{4}-\d\d-\d\d(?:[T ][\d:.+\-Z]*)? | \d{1,2}:\d\d(?::\d\d)?
     | \d+(?:\.\d+)?\s?(?:[kKMGTP]i?[bB]?|ms|s|m|h|d|w|px|em|rem|%|x|bits?|bytes|B|days?|hours?|minutes?|seconds?|years?|

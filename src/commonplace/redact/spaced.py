@@ -6,8 +6,9 @@ if it has digits or signs where words have none, or, after a name that no label 
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from commonplace.patterns import regex
 
 _LONGEST: Final = 96
 _MOST_WORDS: Final = 10
@@ -32,12 +33,10 @@ _SENTENCE: Final = frozenset(
 """Words that make a sentence, in the languages that labels are often in."""
 _SIGNS: Final = b".,:;!?()\"'"
 _SHORT: Final = 3
-_PLAIN: Final = re.compile(rb"[a-z]{3,10}\Z")
-_LABEL: Final = re.compile(
-    rb"[A-Z]?[a-z\x80-\xff]+[,.:;!?]{0,3}\Z|[A-Z]{1,12}[,.:;!?]{0,3}\Z|[\-&/+|]\Z|\d{1,4}[,.)]?\Z"
-)
+_PLAIN: Final = regex(rb"[a-z]{3,10}\Z")
+_LABEL: Final = regex(rb"[A-Z]?[a-z\x80-\xff]+[,.:;!?]{0,3}\Z|[A-Z]{1,12}[,.:;!?]{0,3}\Z|[\-&/+|]\Z|\d{1,4}[,.)]?\Z")
 """A word as it stands in a label: letters alone, a number, a sign alone."""
-_ODD: Final = re.compile(rb"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[A-Za-z\d][@#$%^*=+~][A-Za-z\d]|[#$%^*=~]\Z")
+_ODD: Final = regex(rb"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[A-Za-z\d][@#$%^*=+~][A-Za-z\d]|[#$%^*=~]\Z")
 """What words of labels hardly have."""
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, names, notation
 from commonplace.redact.lexicon import Text
 from commonplace.redact.names import Rank
@@ -19,18 +20,18 @@ _REACH: Final = 6 * 1024
 _ROWS: Final = 200
 _LONGEST: Final = 400
 ANCHORS: Final = (b"insert into",)
-_BREAK: Final = re.compile(rb"\r?\n|(?:\\{1,15}r)?\\{1,15}n")
-_VIEW: Final = re.compile(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + notation.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
-_RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
-_HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*+[A-Za-z][\w .\-/()]{0,40}+[ \t\"'`*_]*+\Z")
-_CODE: Final = re.compile(rb"[().']|[ ]{4}|\bself\b|\bimport\b|\bdef\b|,[ ]\w+[ ]\w+[ ]\w+")
-_QUOTE: Final = re.compile(rb"[\"'\\]")
-_DIGIT: Final = re.compile(rb"[0-9]")
-_INSERT: Final = re.compile(
+_BREAK: Final = regex(rb"\r?\n|(?:\\{1,15}r)?\\{1,15}n")
+_VIEW: Final = regex(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + notation.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
+_RULE: Final = regex(rb"[ |+:=\-\t]{3,}\Z")
+_HEAD_CELL: Final = regex(rb"[ \t\"'`*_]*+[A-Za-z][\w .\-/()]{0,40}+[ \t\"'`*_]*+\Z")
+_CODE: Final = regex(rb"[().']|[ ]{4}|\bself\b|\bimport\b|\bdef\b|,[ ]\w+[ ]\w+[ ]\w+")
+_QUOTE: Final = regex(rb"[\"'\\]")
+_DIGIT: Final = regex(rb"[0-9]")
+_INSERT: Final = regex(
     rb"(?i)insert[ ]into[ ][\w.`\"\[\]\\]{1,80}[ ]?\((?P<columns>[^()\n]{3,400})\)[ \n\\n]{1,8}values[ \n\\n]{0,8}(?"
     rb"P<rows>\()"
 )
-_FIELD: Final = re.compile(rb"[ ]?(?:[NEe]?'(?P<value>[^'\"\\\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
+_FIELD: Final = regex(rb"[ ]?(?:[NEe]?'(?P<value>[^'\"\\\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
 
 
 class TableHead(NamedTuple):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import glued, judge
 from commonplace.redact.catalogue import formats
 from commonplace.redact.catalogue.formats import Format, shape_of
@@ -25,15 +26,15 @@ SHORTEST: Final = 16
 _WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 _MAP: Final = bytes(0x61 if one in _WORD_BYTES else 0x20 for one in range(256))
 _RUN: Final = b"a" * SHORTEST
-_WIDE_RUN: Final = re.compile(rb"[A-Za-z0-9_.\-+/=]{28,}")
+_WIDE_RUN: Final = regex(rb"[A-Za-z0-9_.\-+/=]{28,}")
 """Word bytes and the signs of base64."""
-_WIDE_SIGN: Final = re.compile(rb"[|^]")
+_WIDE_SIGN: Final = regex(rb"[|^]")
 """What formats have inside that may have the signs of base64."""
-_BROKEN: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{2,4096}+(?:[\"'`]?\\|[\"'`]?[ ])")
+_BROKEN: Final = regex(rb"[A-Za-z0-9_.\-+/]{2,4096}+(?:[\"'`]?\\|[\"'`]?[ ])")
 """A word that ends with a credential, or has an escape behind it, which may be a line break."""
-_ESCAPED: Final = re.compile(rb"(?:u[0-9a-fA-F]{4}|[nrtbf])")
+_ESCAPED: Final = regex(rb"(?:u[0-9a-fA-F]{4}|[nrtbf])")
 
-_WHOLE: Final = re.compile(
+_WHOLE: Final = regex(
     rb"""(?x)
       (?P<terraform_token> [A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{40,90} )
     | (?P<discord_bot_token> [MNO][A-Za-z0-9_\-]{22,28}\.[A-Za-z0-9_\-]{5,7}\.[A-Za-z0-9_\-]{26,45}(?![A-Za-z0-9_\-]) )
@@ -51,7 +52,7 @@ _WHOLE: Final = re.compile(
 )
 """Formats whose mark is not at their beginning."""
 _BEHIND: Final = {
-    0x3A: re.compile(
+    0x3A: regex(
         rb"""(?x)
           (?P<telegram_bot_token> (?<![0-9:])[0-9]{6,12}:[A-Za-z0-9_\-]{33,40} )
         | (?P<asana_token> [012]/[0-9]{10,20}(?:/[0-9]{10,20})?:[0-9a-f]{28,40} )
@@ -62,28 +63,28 @@ _BEHIND: Final = {
         | (?P<apollo_key> (?:service|user):[\w\-]{1,40}:[A-Za-z0-9_\-]{20,24}(?![A-Za-z0-9_\-]) )
         """
     ),
-    0x7E: re.compile(rb"(?P<azure_client_secret>[A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{28,38})"),
-    0x7C: re.compile(
+    0x7E: regex(rb"(?P<azure_client_secret>[A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{28,38})"),
+    0x7C: regex(
         rb"""(?x)
           (?P<facebook_app_token> [0-9]{14,17}\|[A-Za-z0-9_\-]{26,40} )
         | (?P<convex_key> (?:prod|dev|preview|project):[a-z0-9:\-]{6,60}\|[A-Za-z0-9+/=_\-]{30,200} )
         """
     ),
-    0x2F: re.compile(rb"(?P<google_refresh_token>1//0[A-Za-z0-9_\-]{30,200})"),
-    0x21: re.compile(rb"(?P<salesforce_token>00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,200})"),
-    0x5E: re.compile(rb"(?P<ebay_token>v\^1\.1\#i\^1\#[A-Za-z0-9\#^+/=]{40,3000})"),
+    0x2F: regex(rb"(?P<google_refresh_token>1//0[A-Za-z0-9_\-]{30,200})"),
+    0x21: regex(rb"(?P<salesforce_token>00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,200})"),
+    0x5E: regex(rb"(?P<ebay_token>v\^1\.1\#i\^1\#[A-Za-z0-9\#^+/=]{40,3000})"),
 }
 """By the byte before a run: formats that have such a byte inside, behind a part of their own."""
-_DIGEST: Final = re.compile(rb"(?i)(?:sha\d{1,3}|md5)[=:\-]-?\Z")
-_AWS_SECRET: Final = re.compile(rb"(?:[\s,:;|\"']|\\[nt]){1,6}(?P<value>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])")
+_DIGEST: Final = regex(rb"(?i)(?:sha\d{1,3}|md5)[=:\-]-?\Z")
+_AWS_SECRET: Final = regex(rb"(?:[\s,:;|\"']|\\[nt]){1,6}(?P<value>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])")
 """In lists and exports the secret key stands behind its id."""
 _LOOK_BACK: Final = 96
 _SHORTEST_UNKNOWN: Final = 26
 _UUID_LENGTH: Final = 36
 _UNKNOWN: Final = "prefixed_token"
-_DIGIT: Final = re.compile(rb"[0-9]")
+_DIGIT: Final = regex(rb"[0-9]")
 
-_GENERIC: Final = re.compile(
+_GENERIC: Final = regex(
     rb"[A-Za-z][A-Za-z0-9]{0,19}(?:[_\-][A-Za-z0-9]{1,14}){0,4}[_\-](?P<value>[A-Za-z0-9]{20,200})(?![A-Za-z0-9_\-])"
 )
 _GENERIC_WORDS: Final = frozenset(

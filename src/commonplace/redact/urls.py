@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, values
 from commonplace.redact.lexicon import Text
 from commonplace.redact.spans import SecretSpan
 from commonplace.redact.values import ValueText
 
-_USERINFO: Final = re.compile(
+_USERINFO: Final = regex(
     rb"""(?x)
     :// (?P<user> [^\s/:@?\#"'`<>\\,]{0,128}+ )
     (?: : (?P<password>
@@ -24,13 +25,13 @@ _USERINFO: Final = re.compile(
     @ (?=[\w.\[$\-{%])
     """
 )
-_HOST: Final = re.compile(
+_HOST: Final = regex(
     rb"@(?:(?:\[[0-9a-fA-F:]{2,39}+\]|(?:\d{1,3}\.){3}\d{1,3}+(?![\w.]))(?P<number>)"
     rb"|(?!sha\d)(?:[A-Za-z0-9](?>(?:[\w\-]{0,62}+\.){1,6})[A-Za-z]{2,24}+|localhost|[A-Za-z][\w\-]{0,40}+(?=:\d{2,5}(?!\w)))"
     rb"(?![\w@]))(?P<place>::?[\w/]|/\w)?"
 )
 """A host behind the sign: a number, a name with dots, or any name with a port."""
-_LOGIN: Final = re.compile(
+_LOGIN: Final = regex(
     rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|(?<![:/])//|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:@[\w.\-]{3,60}+)?):"
     rb"(?P<password>[^\s/\"'`<>\\]{5,120}+)\Z"
 )
@@ -46,14 +47,14 @@ _SERVICES: Final = frozenset(
     b"root admin administrator sa postgres mysql app deploy deployer svc service ubuntu default guest git redis mongo "
     b"rabbitmq backup web db dba api ci jenkins www-data debian ec2-user pi".split()
 )
-_MAIL_NAME: Final = re.compile(rb"[a-z]{1,40}+(?>(?:[._\-][a-z]{1,40}+){0,4})\d{0,4}\Z")
-_MIXED: Final = re.compile(rb"(?=[^\d]{0,120}\d)(?=[^A-Za-z]{0,120}[A-Za-z])")
+_MAIL_NAME: Final = regex(rb"[a-z]{1,40}+(?>(?:[._\-][a-z]{1,40}+){0,4})\d{0,4}\Z")
+_MIXED: Final = regex(rb"(?=[^\d]{0,120}\d)(?=[^A-Za-z]{0,120}[A-Za-z])")
 _SIGNATURES: Final = (b"sig=", b"signature=", b"security-token=", b"sig%3d")
 """Ends of the names of query parameters that sign a URL. Elsewhere a signature is no secret."""
-_PARAMETER: Final = re.compile(
+_PARAMETER: Final = regex(
     rb"(?i)(?:[?&;]|&amp;|\\u0026|%26|%3f|signature=)(?:x-(?:amz|goog|oss|cos|ms)-|q-|oss|aws|policy-)?\Z"
 )
-_SIGNED: Final = re.compile(rb"[A-Za-z0-9+/=_\-.~%]{16,1024}+")
+_SIGNED: Final = regex(rb"[A-Za-z0-9+/=_\-.~%]{16,1024}+")
 _ADDRESS: Final = 120
 
 

@@ -10,26 +10,26 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
+
 QUOTED_LIMIT: Final = 4096
 """A longer quoted value is a text, not a secret."""
 
-_BARE: Final = re.compile(rb"(?>(?:[^\s\x1b\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512})")
-_GROUPED: Final = re.compile(rb"[a-z]{4}(?:[ ][a-z]{4}){3}(?![ ]?[A-Za-z])")
+_BARE: Final = regex(rb"(?>(?:[^\s\x1b\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512})")
+_GROUPED: Final = regex(rb"[a-z]{4}(?:[ ][a-z]{4}){3}(?![ ]?[A-Za-z])")
 """A password in groups of four letters, as Google gives them to programs."""
-_UNICODE_ESCAPE: Final = re.compile(rb"(?<!\\)\\+u00([2-7][0-9a-fA-F])")
-_CUT: Final = re.compile(
+_UNICODE_ESCAPE: Final = regex(rb"(?<!\\)\\+u00([2-7][0-9a-fA-F])")
+_CUT: Final = regex(
     rb"[;,&](?=[\w.\-]{1,40}[=:])|[;,](?=\\|$)|&&|\|\||&quot;|&amp;|&\#\d|\\u0026(?=[\w.\-]{1,40}(?:=|\\u003d))"
 )
 _SHORTEST: Final = 3
-_SCHEME: Final = re.compile(
+_SCHEME: Final = regex(
     rb"(?i)(?:bearer|basic|token|apikey|api-key|key|jwt|ssws|splunk|geniekey|bot|oauth|digest|negotiate|sso-key)"
     rb"[ \t]{1,4}(?=\S)"
 )
 
 
-_DEFAULT: Final = re.compile(
-    rb"(?>(?:\$\{[\w.:]{1,60}?:?[-=?+](?![{(])){1,3})[\"']?|\$\{[\w.]{1,60}+:(?=[^{}:\s])[\"']?"
-)
+_DEFAULT: Final = regex(rb"(?>(?:\$\{[\w.:]{1,60}?:?[-=?+](?![{(])){1,3})[\"']?|\$\{[\w.]{1,60}+:(?=[^{}:\s])[\"']?")
 """A variable and what begins its default; defaults may be variables with defaults."""
 
 

@@ -6,37 +6,37 @@ quotes may be code (`token = other.token`), and code is left alone.
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, names, notation, spaced
 from commonplace.redact.names import Rank
 from commonplace.redact.values import ValueText
 
-_LOGIN: Final = re.compile(
+_LOGIN: Final = regex(
     rb"(?i)(?:\b|(?<=\\n))(?:login|user|username|account|machine|admin|root)[\s,]{1,8}+"
     rb"(?:(?>(?:[^\s,\\]|\\(?!n)){1,80})(?>(?:[\s,]|\\{1,15}n){1,8}))?(?:and[ ])?(?:the[ ])?\Z"
 )
-_IDENTIFIER: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_][\w$]*)*[!?]?\Z")
-_CODE: Final = re.compile(rb"[A-Za-z_][\w.]{0,60}\[|[(){}]|=>|\bnew\b|^[!*&]+\w+$|^-")
-_CHAIN: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:\.[\w$]+)+=")
-_SHORT_WORD: Final = re.compile(rb"[A-Za-z]{1,5}\d{0,2}\Z|[A-Za-z]{6}\Z")
-_SCREAMING: Final = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
-_WORD_VALUE: Final = re.compile(rb"[\w+/=\-]+\Z")
-_BASE64: Final = re.compile(rb"[A-Za-z0-9+/_\-]{18,}={1,2}\Z")
-_CHOSEN: Final = re.compile(rb"[A-Za-z]{2,96}+(?>(?:[.\-_][A-Za-z]{1,96}+){0,5})[.\-_]?\d{2,6}[!#.?*]?\Z")
-_VERSIONED: Final = re.compile(
+_IDENTIFIER: Final = regex(rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_][\w$]*)*[!?]?\Z")
+_CODE: Final = regex(rb"[A-Za-z_][\w.]{0,60}\[|[(){}]|=>|\bnew\b|^[!*&]+\w+$|^-")
+_CHAIN: Final = regex(rb"[A-Za-z_$][\w$]*(?:\.[\w$]+)+=")
+_SHORT_WORD: Final = regex(rb"[A-Za-z]{1,5}\d{0,2}\Z|[A-Za-z]{6}\Z")
+_SCREAMING: Final = regex(rb"[A-Z][A-Z0-9_]*\Z")
+_WORD_VALUE: Final = regex(rb"[\w+/=\-]+\Z")
+_BASE64: Final = regex(rb"[A-Za-z0-9+/_\-]{18,}={1,2}\Z")
+_CHOSEN: Final = regex(rb"[A-Za-z]{2,96}+(?>(?:[.\-_][A-Za-z]{1,96}+){0,5})[.\-_]?\d{2,6}[!#.?*]?\Z")
+_VERSIONED: Final = regex(
     rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|wi"
     rb"n|x86_|"
     rb"amd|arm|i)\d+\Z"
 )
-_KEYED: Final = re.compile(rb"(?i)passw|pwd|secret|token|key(?!s?[a-z]{3})|auth|cred")
-_TRIAL: Final = re.compile(
+_KEYED: Final = regex(rb"(?i)passw|pwd|secret|token|key(?!s?[a-z]{3})|auth|cred")
+_TRIAL: Final = regex(
     rb"(?i)test|demo|dev|local|mock|stub|dummy|sample|my|app|user|token|secret|key|pass|cred|auth|prod|stag|name|value|"
     rb"foo|bar|index|file|data|doesnot|wordpress|admin|root|default|postgres|mysql|redis|mongo|"
     rb"maria|rabbit|v\d"
 )
-_PLAIN_WORD: Final = re.compile(rb"[A-Za-z][a-z]{7,30}\Z")
+_PLAIN_WORD: Final = regex(rb"[A-Za-z][a-z]{7,30}\Z")
 _PLAIN_STOP: Final = frozenset(
     b"argument arguments instead supplied specified provided together requires required contains allowed disabled "
     b"encrypted plaintext cleartext generated keychain whatever something anything yourself parameter parameters "
@@ -49,29 +49,27 @@ _SERVICE: Final = frozenset(
     b"mariadb oracle mssql sa ftp sftp ssh vnc rdp wifi keystore truststore elastic influx grafana neo4j cassandra su "
     b"sudo become ansible backup master initdb default".split()
 )
-_COMMAND_SET: Final = re.compile(
+_COMMAND_SET: Final = regex(
     rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|fastcgi_param|uwsgi_param|export|set -gx|"
     rb"set -x)[ \t]+\Z|(?:\A|[\n>+\-\"';&]|\\n|\x92|\d:)[ \t]{0,8}set[ \t]+\Z|[ ]put[ ][\w/.\-]{0,30}\Z"
     rb"|(?:config|configure|secrets?|user-secrets)[ ]set[ ](?:--\w{1,12}[ ])?[\"']?[\w:./@\-]{0,24}\Z"
 )
-_LINE_HEAD: Final = re.compile(notation.VIEW + rb"\Z")
-_LINE_TAIL: Final = re.compile(rb"[ \t;]{0,8}(?:[\r\n]|\\{1,15}[nr\"]|\"|\Z)")
-_VERB: Final = re.compile(
+_LINE_HEAD: Final = regex(notation.VIEW + rb"\Z")
+_LINE_TAIL: Final = regex(rb"[ \t;]{0,8}(?:[\r\n]|\\{1,15}[nr\"]|\"|\Z)")
+_VERB: Final = regex(
     rb"(?i)(?:\b|(?<=\\n))(?:use|using|uses|try|tried|with|enter|type|set|new|the|my|his|her|our|your|and|is|wifi|ad"
     rb"min|root)[ ]+\Z"
 )
-_CACHED: Final = re.compile(rb"(?=[A-Za-z])[\w.\-/:]{1,240}(?<=[\-_/.:])[0-9a-f]{8,64}\Z")
-_ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:*\-]{0,40}\Z|[A-Za-z]::\Z")
-_SERVER: Final = re.compile(
+_CACHED: Final = regex(rb"(?=[A-Za-z])[\w.\-/:]{1,240}(?<=[\-_/.:])[0-9a-f]{8,64}\Z")
+_ARN: Final = regex(rb":\d{12}:\Z|arn:[\w:*\-]{0,40}\Z|[A-Za-z]::\Z")
+_SERVER: Final = regex(
     rb"(?i)\b(?:server|host|hostaddr|data source|address|dsn|driver|database|dbname|initial catalog|endpoint)[ ]?="
     rb"[^;&\s=]{1,80}(?:[;&\s\"']|\Z)|\bjdbc:\w"
 )
 """A pair of a connection string that tells where the server is, or how the string begins."""
-_LETTERS: Final = re.compile(rb"[A-Za-z]{5,40}\Z")
-_SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
-_LOOKUP: Final = re.compile(
-    rb"(?:\A|[._])(?i:get|fetch|load|read|find|has|is|forgot|reset|delete|remove)(?:_|(?=[A-Z]))"
-)
+_LETTERS: Final = regex(rb"[A-Za-z]{5,40}\Z")
+_SIGN: Final = regex(rb"[!@#$%^&*+=?~]")
+_LOOKUP: Final = regex(rb"(?:\A|[._])(?i:get|fetch|load|read|find|has|is|forgot|reset|delete|remove)(?:_|(?=[A-Z]))")
 _LEAST: Final = {Rank.NONE: 99999, Rank.WEAK: 16, Rank.TOKEN: 8, Rank.PASSWORD: 5}
 """Nothing shorter is taken after such a name, in whatever form."""
 _SAYS: Final = frozenset({"says", "element"})

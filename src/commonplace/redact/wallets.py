@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.redact import judge, notation
 from commonplace.redact.lexicon import Mark, Text
 from commonplace.redact.notation import ARROW, BREAK
@@ -19,9 +20,9 @@ _BETWEEN: Final = (
     rb"(?:[ \t,\r\n\"'`|+>]|\\{1,15}[nrt\"]|-(?= ?[a-z\d])|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]?(?=[ \t]?[a-z]))"
 )
 _ITEM: Final = rb"[a-z]{3,8}(?![A-Za-z0-9_])"
-_WORDS: Final = re.compile(_ITEM + rb"(?:(?>" + _BETWEEN + rb"{1,24})" + _ITEM + rb"){11,24}")
-_WORD: Final = re.compile(_ITEM)
-_TO_WORDS: Final = re.compile(
+_WORDS: Final = regex(_ITEM + rb"(?:(?>" + _BETWEEN + rb"{1,24})" + _ITEM + rb"){11,24}")
+_WORD: Final = regex(_ITEM)
+_TO_WORDS: Final = regex(
     rb"[\w.\-]{0,16}+(?>(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|"
     rb"\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5})"
     rb"(?>(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|"
@@ -30,7 +31,7 @@ _TO_WORDS: Final = re.compile(
     + ARROW
     + rb"|\d{1,2}[.):]){1,40})"
 )
-_TOLD: Final = re.compile(rb"[\"'`:=(\[{]|\\|\n|[ ](?:is|ist|est|es|lautet)[ ]|\xef\xbc\x9a")
+_TOLD: Final = regex(rb"[\"'`:=(\[{]|\\|\n|[ ](?:is|ist|est|es|lautet)[ ]|\xef\xbc\x9a")
 _COUNTS: Final = (25, 24, 21, 18, 15, 12)
 _PROSE: Final = frozenset(
     b"the and for are was your with from has its which should using uses been being than these those does did our were "
@@ -41,17 +42,17 @@ _TELLING: Final = (
     b"mnemonic", b"phrase", b"seed", b"wallet", b"recovery words", b"bip39", b"ganache",
     "助记词".encode(), b"u52a9\\u8bb0\\u8bcd", b"u52a9\\\\u8bb0\\\\u8bcd",
 )  # fmt: skip
-_BYTES: Final = re.compile(
+_BYTES: Final = regex(
     rb"\[(?P<value>(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20})\d{1,3}"
     rb"(?>(?:(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}),"
     rb"(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}"
     + ARROW
     + rb"){0,20})\d{1,3}){31,63}))(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20})\]"
 )
-_OF_KEY: Final = re.compile(rb"(?i)secret|keypair|private|priv_?key|uint8array|solana|id\.json|wallet|seed")
-_ALONE: Final = re.compile(rb"(?:\A|" + BREAK + rb"|\")" + notation.VIEW + rb"\Z")
-_HEX: Final = re.compile(rb"(?<![0-9a-zA-Z])(?:0x)?(?P<value>[0-9a-fA-F]{64})(?![0-9a-zA-Z])")
-_PUBLIC: Final = re.compile(rb"(?i)hash|block|sha256|commit|digest|topic|root|address|public|tx|fingerprint|checksum")
+_OF_KEY: Final = regex(rb"(?i)secret|keypair|private|priv_?key|uint8array|solana|id\.json|wallet|seed")
+_ALONE: Final = regex(rb"(?:\A|" + BREAK + rb"|\")" + notation.VIEW + rb"\Z")
+_HEX: Final = regex(rb"(?<![0-9a-zA-Z])(?:0x)?(?P<value>[0-9a-fA-F]{64})(?![0-9a-zA-Z])")
+_PUBLIC: Final = regex(rb"(?i)hash|block|sha256|commit|digest|topic|root|address|public|tx|fingerprint|checksum")
 _KEY_WORDS: Final = (
     b"private key",
     b"privatekey",
@@ -63,9 +64,9 @@ _KEY_WORDS: Final = (
 )
 ANCHORS: Final = (*_TELLING, *_KEY_WORDS)
 _LIST: Final = "list"
-MARKS: Final = (Mark(_LIST, re.compile(rb"\[(?=[ \\]|\d{1,3}[, \\])")),)
+MARKS: Final = (Mark(_LIST, regex(rb"\[(?=[ \\]|\d{1,3}[, \\])")),)
 """A list of numbers may begin here."""
-_BRACKET: Final = re.compile(rb"\[")
+_BRACKET: Final = regex(rb"\[")
 _LINE: Final = 160
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from commonplace.patterns import regex
 from commonplace.redact import glued, judge, tokens
 from commonplace.redact.notation import BREAK, OPEN, VIEW
 from commonplace.redact.spans import SecretSpan
@@ -19,12 +20,12 @@ from commonplace.redact.spans import SecretSpan
 if TYPE_CHECKING:
     from commonplace.redact.lexicon import Text
 
-_FIRST: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{6,4096}+")
-_JOIN: Final = re.compile(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|\\(?=[\r\n]))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
+_FIRST: Final = regex(rb"[A-Za-z0-9_.\-+/]{6,4096}+")
+_JOIN: Final = regex(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|\\(?=[\r\n]))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
 """What stands between the parts of a credential: the end of a line, with what code and views put around it."""
-_NEXT: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{4,4096}+={0,2}(?![A-Za-z0-9_=:(@])")
-_LAST: Final = re.compile(rb"[ \t]{0,8}(?:[\"'`\\,;)}\]\r\n&]|\Z)")
-_INSIDE: Final = re.compile(rb"(?:\A|[^\\])[A-Za-z0-9_]\Z|\w[.\-]\Z")
+_NEXT: Final = regex(rb"[A-Za-z0-9_.\-+/]{4,4096}+={0,2}(?![A-Za-z0-9_=:(@])")
+_LAST: Final = regex(rb"[ \t]{0,8}(?:[\"'`\\,;)}\]\r\n&]|\Z)")
+_INSIDE: Final = regex(rb"(?:\A|[^\\])[A-Za-z0-9_]\Z|\w[.\-]\Z")
 """Something of a word before a place, which is not the letter of an escape."""
 _LINES: Final = 12
 _WIDE: Final = 40

@@ -6,17 +6,17 @@ is not what its type says goes to `damaged` and changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import events, items, rollout
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.protocol.turns import TurnCounter, is_boundary
 
-_KIND: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_]+)"')
+_KIND: Final = regex(rb'\s*\{\s*"type"\s*:\s*"([a-z_]+)"')
 
 
 class LedgerFold:

@@ -10,7 +10,6 @@ here opens a session file.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,12 +18,13 @@ from typing import Final
 import msgspec
 
 from commonplace.errors import NotASession
+from commonplace.patterns import regex
 from commonplace.protocol import ids
 
 SESSIONS: Final = "sessions"
 ARCHIVED: Final = "archived_sessions"
 
-_NAME: Final = re.compile(
+_NAME: Final = regex(
     r"rollout-(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)-(?P<thread>[0-9a-f-]{36})"
     r"(?:_(?P<rollout>[0-9a-f-]{36}))?\.jsonl(?P<zst>\.zst)?"
 )

@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -21,10 +20,11 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import LedgerError, ThreadBusy
+from commonplace.patterns import regex
 from commonplace.rollout.private_folders import make_private
 
 FOLDER: Final = "locks"
-_PLAIN_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
+_PLAIN_NAME: Final = regex(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
 
 
 _PATIENCE: Final = 5.0

@@ -7,13 +7,13 @@ A survey can go on where an earlier one stopped, so that a file which grew costs
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import events, external_content, fragments, items, rollout, turns
 from commonplace.protocol.rollout import Line, SessionMeta, Skipped
 from commonplace.redact import redact
@@ -29,7 +29,7 @@ _GLANCE_RECORDS: Final = 200
 """How many records a glance reads from the front."""
 _GLANCE_BYTES: Final = 4 * 2**20
 """How many bytes a glance reads from each end."""
-_TOLD_CWD: Final = re.compile(rb'<cwd>([^<]+)</cwd>|Current working directory: ([^<"\\]+)')
+_TOLD_CWD: Final = regex(rb'<cwd>([^<]+)</cwd>|Current working directory: ([^<"\\]+)')
 """Files of 2025 say where they were only in the context that the model was told."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import events, fragments, items, memory_traces, rollout
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import chain
@@ -20,8 +21,8 @@ MAX_TEXT_BYTES: Final = 256 * 2**20
 """How many bytes of texts a transcript holds."""
 _ENTRY_COST: Final = 400
 """What keeping one call, outcome or mark counts for."""
-_EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
-_FAILED: Final = re.compile(
+_EXIT_CODE: Final = regex(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
+_FAILED: Final = regex(
     r"unsupported (?:custom tool )?call|(?:Wall time: [\d.]+ seconds\n)?aborted"
     r"|error\b|(?:[\w.-]+ ){1,3}error:|failed\b|err: ",
     re.IGNORECASE,

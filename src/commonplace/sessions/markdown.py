@@ -6,16 +6,16 @@ nothing inside can end them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, assert_never
 
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import SessionMeta
 from commonplace.sessions import excerpt
 from commonplace.sessions.excerpt import Block, ExcerptCall, ExcerptMark, Said
 
-_FENCE: Final = re.compile(r"`{3,}")
+_FENCE: Final = regex(r"`{3,}")
 _NAMES: Final = {"user": "Person", "agent": "Agent", "context": "Context", "reasoning": "Reasoning"}
 
 

@@ -25,6 +25,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -46,8 +47,8 @@ QUERY_FILES: Final = (
 LATEST: Final = 12
 """The newest migration that this program knows."""
 
-_HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)
-_FILTER: Final = re.compile(r"^-- filter (?P<name>[a-z_]+): (?P<text>.+)$", re.MULTILINE)
+_HEADER: Final = regex(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)
+_FILTER: Final = regex(r"^-- filter (?P<name>[a-z_]+): (?P<text>.+)$", re.MULTILINE)
 
 
 class Transaction(Protocol):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +28,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
+from commonplace.patterns import regex
 from commonplace.state.database import LATEST, Row, T, Transaction, statements, upgrade
 
 SCHEMA: Final = "commonplace"
@@ -51,7 +51,7 @@ _CONNECTION: Final = {
     "tcp_user_timeout": 60_000,
 }
 """Unless the address says otherwise. A connection whose network is gone breaks after a minute, not after hours."""
-_NAMED: Final = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
+_NAMED: Final = regex(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 
 Connection = psycopg.Connection[dict[str, Any]]
 

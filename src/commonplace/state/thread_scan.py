@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
 
 from commonplace.errors import CommonplaceError
+from commonplace.patterns import regex
 from commonplace.protocol import rollout
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.redact import redact
@@ -19,7 +19,7 @@ from commonplace.state.database import Row
 
 GLANCE_ABOVE: Final = 16 * 2**20
 """Of larger files only both ends are read, until a full index is requested."""
-_LOGIN: Final = re.compile(r"\A([A-Za-z][\w+.\-]{0,20}://)[^/\s]*@|\A()[^/@\s:]*:[^/\s]*@")
+_LOGIN: Final = regex(r"\A([A-Za-z][\w+.\-]{0,20}://)[^/\s]*@|\A()[^/@\s:]*:[^/\s]*@")
 """User and password before a host, with a scheme or without; `git@host:` stays, it names no person."""
 
 

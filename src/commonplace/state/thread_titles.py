@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-_HEADING: Final = re.compile(r"(?m)^#{1,3} ++(\S.*)$")
+from commonplace.patterns import regex
+
+_HEADING: Final = regex(r"(?m)^#{1,3} ++(\S.*)$")
 _MAX_TITLE: Final = 120
 """How many characters of a first line are a title."""
 

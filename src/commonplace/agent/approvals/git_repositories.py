@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from commonplace.agent.approvals.workplace import Workplace
+from commonplace.patterns import regex
 
 _KNOWN: Final[dict[str, frozenset[str]]] = {
     name: frozenset(keys.split())
@@ -36,16 +37,16 @@ _KNOWN: Final[dict[str, frozenset[str]]] = {
     }.items()
 }
 """Settings that name no program, by section."""
-_HEADER: Final = re.compile(r"\[([A-Za-z0-9.-]+)(?: \"([^\"\\]*)\")?\]")
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_NETWORK: Final = re.compile(r"(?:https|ssh|git)://[^-/].*|(?:[\w.]+@)?[A-Za-z0-9][\w.-]*:(?!:)(?!//).*", re.ASCII)
+_HEADER: Final = regex(r"\[([A-Za-z0-9.-]+)(?: \"([^\"\\]*)\")?\]")
+_NAME: Final = regex(r"[A-Za-z][A-Za-z0-9-]*")
+_NETWORK: Final = regex(r"(?:https|ssh|git)://[^-/].*|(?:[\w.]+@)?[A-Za-z0-9][\w.-]*:(?!:)(?!//).*", re.ASCII)
 """Addresses that lead to another machine; a path would make git run the hooks of the repository there."""
 _BARE: Final = ("HEAD", "objects", "refs")
 _MOST_BYTES: Final = 256 * 1024
 _LINK_MODE: Final = 0o160000
 _SAMPLE: Final = ".sample"
 _SYSTEM: Final = "/etc/gitconfig"
-_HOOKS_PATH: Final = re.compile(rb"(?mi)^[ \t]*+hookspath\b|\]\s*+hookspath\b")
+_HOOKS_PATH: Final = regex(rb"(?mi)^[ \t]*+hookspath\b|\]\s*+hookspath\b")
 
 
 class PlainRepository(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ the same word or the next, `--name=value`, operands, `--`. Shortened long option
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -15,9 +14,11 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.patterns import regex
+
 Use = Literal["reads", "remembered"]
-_LINES_OF_SED: Final = re.compile(r"\d+(?:,(?:\d+|\$))?p")
-_PLACEHOLDERS: Final = re.compile(
+_LINES_OF_SED: Final = regex(r"\d+(?:,(?:\d+|\$))?p")
+_PLACEHOLDERS: Final = regex(
     r"(?>(?:[^%]|%(?:%|[-+ ]?(?:[HhTtPpeNsfbBdDSnm]|[ac][nNeElLdDriIhst]|g[DdsnNeE]|x[0-9a-fA-F]{2}"
     r"|C(?:\([^()]*\)|[a-z]++)|\((?:trailers|decorate)[^()]*\)|[<>]{1,2}\|?\([^()]*\)|w\([^()]*\))))*)"
 )

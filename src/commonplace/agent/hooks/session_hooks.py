@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from html import escape
 from typing import Any, Final, Literal
 
 import msgspec
@@ -25,6 +24,7 @@ from commonplace.agent.user_input import UserInput
 Start = Literal["startup", "resume", "compact"]
 MOST_REFUSALS: Final = 20
 """How often hooks may keep one turn from ending; a hook that never agrees must not run a model for ever."""
+_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class SessionHooks:
@@ -124,7 +124,7 @@ class SessionHooks:
             self._ledger.warn(f"Hooks kept the turn from ending {MOST_REFUSALS} times; it ends now.")
             return False
         run = secrets.token_hex(8)
-        reason = escape(answer.refused, quote=False)
+        reason = answer.refused.translate(_ESCAPES)
         self._ledger.record(_message("user", f'<hook_prompt hook_run_id="{run}">{reason}</hook_prompt>'))
         return True
 

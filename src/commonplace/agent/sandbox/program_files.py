@@ -11,7 +11,6 @@ where a program or a module would be found before the one that is meant, and the
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import escape, iglob
 from itertools import islice
@@ -19,6 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 Command = str | Sequence[str]
@@ -28,13 +28,13 @@ _MOST_WORDS: Final = 400
 _MOST_FOLDERS: Final = 20
 """How many of them as folders that others may be in."""
 _MOST_MATCHES: Final = 1_000
-_WORD: Final = re.compile(r"(?:\\.|[^\s\"'`;&|()<>{}$=,:])+")
-_QUOTED: Final = re.compile(r"\"([^\"]{1,4096})\"|'([^']{1,4096})'")
-_DEFAULT: Final = re.compile(r"\$\{\w+:?[-=+]([^${}]*)\}")
-_HERE: Final = re.compile(r"\$\([ ]*pwd[ ]*\)|`pwd`")
-_ASSIGNED: Final = re.compile(r"(?:^|(?<=[\s;&|(]))([A-Za-z_]\w*)=([^\s;&|()]+)")
-_MODULE: Final = re.compile(r"(?:^|\s)-m\s*([A-Za-z_][\w.]*)")
-_SCRIPTS: Final = re.compile(r"[^*?\[]*[*?\[][^/]*\.(?:ba|z|k)?sh\Z")
+_WORD: Final = regex(r"(?:\\.|[^\s\"'`;&|()<>{}$=,:])+")
+_QUOTED: Final = regex(r"\"([^\"]{1,4096})\"|'([^']{1,4096})'")
+_DEFAULT: Final = regex(r"\$\{\w+:?[-=+]([^${}]*)\}")
+_HERE: Final = regex(r"\$\([ ]*pwd[ ]*\)|`pwd`")
+_ASSIGNED: Final = regex(r"(?:^|(?<=[\s;&|(]))([A-Za-z_]\w*)=([^\s;&|()]+)")
+_MODULE: Final = regex(r"(?:^|\s)-m\s*([A-Za-z_][\w.]*)")
+_SCRIPTS: Final = regex(r"[^*?\[]*[*?\[][^/]*\.(?:ba|z|k)?sh\Z")
 """A pattern for scripts of a shell; other patterns are mostly of files that are only read."""
 _RUNNERS: Final = {
     "make": ("GNUmakefile", "makefile", "Makefile"),

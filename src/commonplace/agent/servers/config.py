@@ -11,7 +11,6 @@ environment, above all not the keys of model providers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from commonplace.errors import BadSetting
+from commonplace.patterns import regex
 
 TABLE: Final = "mcp_servers"
 START_SECONDS: Final = 10.0
@@ -30,9 +30,9 @@ MOST_SECONDS: Final = 86_400.0
 """The longest time that the settings can give."""
 MOST_NAME: Final = 64
 """Characters of a server's name; it becomes part of the names of its tools."""
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
-_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VARIABLE: Final = re.compile(r"[^=\0]+")
+_NAME: Final = regex(r"[A-Za-z0-9_-]+")
+_HEADER: Final = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE: Final = regex(r"[^=\0]+")
 INHERITED: Final = frozenset(
     {
         "HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TEMP", "TMP", "TZ",

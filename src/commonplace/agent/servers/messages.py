@@ -30,6 +30,7 @@ from mcp_types import (
 
 from commonplace.agent.servers.connection_state import ConnectionState
 from commonplace.agent.servers.stdio_transport import LineTooLong
+from commonplace.patterns import regex
 
 MOST_WAITING: Final = 256
 """Messages that wait for a server to take them."""
@@ -43,7 +44,7 @@ _USELESS_BYTES: Final = 2**20
 """After this many bytes of unwanted messages, reading pauses."""
 _PAUSE_SECONDS: Final = 0.01
 """How long nothing is read after that many unwanted messages, or bytes of them."""
-_TEXT: Final = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?', re.DOTALL)
+_TEXT: Final = regex(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?', re.DOTALL)
 
 Item = SessionMessage | Exception
 

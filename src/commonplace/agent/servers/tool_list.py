@@ -8,7 +8,6 @@ bounded; tools that do not fit are left out, and a note says so.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
@@ -16,6 +15,7 @@ import msgspec
 
 from commonplace.agent.servers.config import ServerConfig
 from commonplace.agent.tools.registry import ToolDefinition
+from commonplace.patterns import regex
 
 MOST_TOOLS: Final = 512
 """Tools of one server that are offered; no model chooses well among more."""
@@ -35,8 +35,8 @@ _NAMESPACE: Final = 36
 """The longest namespace of a server's tools, with `mcp__`."""
 _DIGITS: Final = 8
 """How many digits of a hash tell shortened names apart."""
-_UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_UNUSABLE: Final = regex(r"[^A-Za-z0-9_-]")
+_CONTROL: Final = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NAMES: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Keywords that hold schemas by name."""
 _LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")

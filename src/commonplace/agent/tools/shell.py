@@ -32,6 +32,7 @@ from commonplace.agent.tools.registry import (
 )
 from commonplace.context.truncate import TruncationPolicy
 from commonplace.errors import ToolError
+from commonplace.patterns import regex
 
 DEFAULT_SECONDS: Final = 120.0
 """How long a command may run by default: long enough for a test suite, short enough to notice a hang."""
@@ -45,7 +46,7 @@ _QUIET: Final = 0.2
 """Output counts as complete for now when nothing follows for so many seconds."""
 _INTERRUPT: Final = "\x03"
 _PATCHERS: Final = frozenset({"apply_patch", "applypatch"})
-_PATCH: Final = re.compile(r"apply_?patch\s+<<-?\s*(['\"]?)(?P<mark>\w+)\1\n(?P<text>.*)\n(?P=mark)", re.DOTALL)
+_PATCH: Final = regex(r"apply_?patch\s+<<-?\s*(['\"]?)(?P<mark>\w+)\1\n(?P<text>.*)\n(?P=mark)", re.DOTALL)
 
 
 class ShellArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

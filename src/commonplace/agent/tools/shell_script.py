@@ -8,7 +8,6 @@ control flow) makes the whole script unknown. So does one unknown command, for `
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 Words = list[str]
@@ -107,8 +107,8 @@ _CHANGES: Final = frozenset(
     {"rm", "mv", "cp", "ln", "chmod", "chown", "touch", "mkdir", "rmdir", "tee", "truncate", "sh"}
 )
 _IN_PLACE: Final = frozenset({"sed", "perl", "ruby"})
-_RANGE: Final = re.compile(r"\d+(,(\d+|\$))?p")
-_COUNT: Final = re.compile(r"[-+]?\d+")
+_RANGE: Final = regex(r"\d+(,(\d+|\$))?p")
+_COUNT: Final = regex(r"[-+]?\d+")
 
 
 def _says_nothing(words: Words) -> bool:

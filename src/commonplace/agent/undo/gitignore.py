@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
+
 BUILT_IN: Final = b"""\
 node_modules/
 bower_components/
@@ -43,7 +45,7 @@ __pycache__/
 """
 """The rules for a folder that is no repository: files that tools make and can make again."""
 
-_WILD: Final = re.compile(rb"[*?\[\\]")
+_WILD: Final = regex(rb"[*?\[\\]")
 _WITHIN: Final = rb"[^/]*"
 """What a star stands for."""
 _CLASSES: Final = {

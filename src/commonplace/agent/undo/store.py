@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -29,13 +28,14 @@ import msgspec
 from commonplace.agent.undo import packs
 from commonplace.agent.undo.values import Kind
 from commonplace.errors import UnknownSnapshot
+from commonplace.patterns import regex
 from commonplace.rollout import locks, private_folders
 
 if TYPE_CHECKING:
     from pygit2 import Odb
 
 FOLDER: Final = "snapshots"
-_ID: Final = re.compile(r"([0-9a-f]{24})-([0-9]{8}-[0-9a-f]{12})")
+_ID: Final = regex(r"([0-9a-f]{24})-([0-9]{8}-[0-9a-f]{12})")
 _CONFIG: Final = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
 """No git reference names our objects, so git must not collect garbage here."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Mapping, Set
@@ -22,6 +21,7 @@ from commonplace.agent.undo.gitignore import IgnoreRules
 from commonplace.agent.undo.store import StoredOmission
 from commonplace.agent.undo.values import SnapshotLimits
 from commonplace.agent.undo.worktree import WorkingTree
+from commonplace.patterns import regex
 
 IGNORED: Final = "ignored"
 TOO_LARGE: Final = "too large"
@@ -32,7 +32,7 @@ SPECIAL: Final = "special file"
 ELSEWHERE: Final = "another file system"
 TOO_DEEP: Final = "too deep"
 HOME: Final = "home of commonplace"
-PART: Final = re.compile(rb"\.commonplace-undo-[0-9a-f]{16}\.part")
+PART: Final = regex(rb"\.commonplace-undo-[0-9a-f]{16}\.part")
 """The temporary files of a restore that was killed; the next restore removes them."""
 _MAX_DEPTH: Final = 200
 """Folders that are nested deeper are left out: a descriptor is open for each level."""

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from commonplace.agent.undo.gitignore import BUILT_IN, IgnoreRules
+from commonplace.patterns import regex
 
 GIT: Final = ".git"
 _MAX_BYTES: Final = 2**20
@@ -24,7 +25,7 @@ _MAX_INDEX_BYTES: Final = 2**30
 """How much of a repository's index is read."""
 _ENTRY_BYTES: Final = 40
 """Bytes before the object's id in an entry of an index."""
-_SHA256: Final = re.compile(r"^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+_SHA256: Final = regex(r"^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 _EXCLUDES: Final = "core.excludesfile"
 _FOLD: Final = "core.ignorecase"
 _MAX_DEPTH: Final = 5

@@ -23,6 +23,7 @@ from commonplace.context import history_items, pairing, truncate
 from commonplace.context.history_items import HistoryEntry
 from commonplace.context.truncate import TruncationPolicy
 from commonplace.errors import CommonplaceError
+from commonplace.patterns import regex
 from commonplace.protocol import fragments
 
 _WORDS_PER_TOKEN: Final = 0.6
@@ -32,7 +33,7 @@ _ANSWER_SHARE: Final = 50
 more says so, and the history is split."""
 _PIECES: Final = 64
 """The most pieces that are summarised; of more, the first and the last half are taken."""
-_CITATION: Final = re.compile(r"<oai-mem-citation>.*?(?:</oai-mem-citation>|\Z)", re.DOTALL)
+_CITATION: Final = regex(r"<oai-mem-citation>.*?(?:</oai-mem-citation>|\Z)", re.DOTALL)
 _TOO_LONG: Final = 1.25
 """How far over its share a summary may be before it counts as too long."""
 _CUT_SHARE: Final = 0.75

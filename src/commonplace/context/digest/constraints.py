@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_SPLIT: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")
-_WORDS: Final = re.compile(
+from commonplace.patterns import regex
+
+_SPLIT: Final = regex(r"(?<=[.!?。！？])\s+|\n+")
+_WORDS: Final = regex(
     r"\b(?:must(?:n't)?|never|don'?t|do not|always|only|make sure|ensure|avoid|instead of|rather than|prefer|without"
     r"|should(?:n't| not)|has to|have to|need to|no longer|not allowed|forbidden|keep)\b|\buse \S+(?: \S+)?,? not\b"
     r"|\b(?:nicht|niemals|nie|immer|nur|muss|müssen|darf|vermeide|statt)\b|\b(?:nunca|siempre|jamais|toujours)\b"

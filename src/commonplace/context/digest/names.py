@@ -6,13 +6,14 @@ run is judged once and remembered; so the vocabulary pays, not the text.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
 import msgspec
+
+from commonplace.patterns import regex
 
 
 class Kind(IntEnum):
@@ -38,17 +39,17 @@ class SessionName(msgspec.Struct, frozen=True):
     text: str
 
 
-_URL: Final = re.compile(r"https?://[^\s\"'<>`\\)\]}|]+")
-_TAG: Final = re.compile(r"(?:</|(?<!\w)<)[a-z][a-z0-9_-]{0,60}(?=\s{0,9}/?>|\s{1,9}[a-z][\w:-]{0,60}=)")
+_URL: Final = regex(r"https?://[^\s\"'<>`\\)\]}|]+")
+_TAG: Final = regex(r"(?:</|(?<!\w)<)[a-z][a-z0-9_-]{0,60}(?=\s{0,9}/?>|\s{1,9}[a-z][\w:-]{0,60}=)")
 """A tag of a harness, such as `<system-reminder>`, without its attributes.
 
 The parameter of a generic type stands behind a word.
 """
-_RUN: Final = re.compile(r"[A-Za-z0-9_~./@#+{},-]{2,}")
-_NUMBER: Final = re.compile(
+_RUN: Final = regex(r"[A-Za-z0-9_~./@#+{},-]{2,}")
+_NUMBER: Final = regex(
     r"\b\d+(?:\.\d+)?\s?(?:%|(?:ms|µs|us|ns|secs?|seconds|mins?|minutes|hours|days|[KMGT]i?B|kB|px|fps|[MG]?Hz)\b)"
 )
-_EXTENSION: Final = re.compile(
+_EXTENSION: Final = regex(
     r"\.(?:py|pyi|go|rs|ts|tsx|js|jsx|mjs|cjs|java|kt|kts|scala|c|cc|cpp|cxx|h|hh|hpp|cs|fs|rb|php|swift|m|mm|lua|pl|pm|r|jl|ex|exs"
     r"|erl|hs|ml|clj|dart|zig|nim|sh|bash|zsh|fish|ps1|bat|sql|html|htm|css|scss|sass|less|vue|svelte|astro|xml|json|jsonl|json5"
     r"|yaml|yml|toml|ini|cfg|conf|env|md|mdx|rst|txt|csv|tsv|lock|log|proto|graphql|tf|tfvars|hcl|nix|gradle|cmake|mk|ipynb|svg"
@@ -59,15 +60,15 @@ _NAMED_FILES: Final = frozenset({
     "go.sum", "BUILD", "WORKSPACE", "LICENSE", "README", "CHANGELOG", "CODEOWNERS", ".gitignore", ".dockerignore",
     ".editorconfig", ".env", ".npmrc",
 })  # fmt: skip
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
-_HEX: Final = re.compile(r"(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}")
-_ISSUE: Final = re.compile(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,6}")
-_FLAG: Final = re.compile(r"--[A-Za-z][A-Za-z0-9][A-Za-z0-9-]*")
-_CODE: Final = re.compile(r"[A-Z]{1,3}\d{3,5}|E[A-Z]{4,}|SIG[A-Z]{3,6}")
-_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
-_TEST: Final = re.compile(r"[Tt]est_\w+|Test[A-Z]\w*|test[A-Z]\w*")
-_HUMP: Final = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_BRACES: Final = re.compile(r"([^{}]*)\{([^{}]+)\}([^{}]*)")
+_UUID: Final = regex(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+_HEX: Final = regex(r"(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}")
+_ISSUE: Final = regex(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,6}")
+_FLAG: Final = regex(r"--[A-Za-z][A-Za-z0-9][A-Za-z0-9-]*")
+_CODE: Final = regex(r"[A-Z]{1,3}\d{3,5}|E[A-Z]{4,}|SIG[A-Z]{3,6}")
+_WORD: Final = regex(r"[A-Za-z0-9_]+")
+_TEST: Final = regex(r"[Tt]est_\w+|Test[A-Z]\w*|test[A-Z]\w*")
+_HUMP: Final = regex(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_BRACES: Final = regex(r"([^{}]*)\{([^{}]+)\}([^{}]*)")
 _SHORTEST: Final = 5
 """Shorter words, in characters, are no names."""
 _LONGEST: Final = 200

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-_PLAIN: Final = re.compile(r"(?<![\w./@#-])[A-Za-z][a-z]{2,}(?![\w/@#-]|\.\w)")
+from commonplace.patterns import regex
+
+_PLAIN: Final = regex(r"(?<![\w./@#-])[A-Za-z][a-z]{2,}(?![\w/@#-]|\.\w)")
 """A word of small letters, which may begin with a capital; `CamelCase` is a name."""
 _STOP: Final = frozenset({
     "the", "and", "for", "are", "was", "were", "has", "have", "had", "not", "but", "you", "your", "with", "this",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 _LONGEST: Final = 140
 _MAX_PIECES: Final = 40
 _HEREDOCS: Final = frozenset({"<<", "<<-"})
-_WORD: Final = re.compile(r"[a-z][\w:.-]{0,30}")
-_BRANCH: Final = re.compile(
+_WORD: Final = regex(r"[a-z][\w:.-]{0,30}")
+_BRANCH: Final = regex(
     r"(?:checkout\s+-[bB]|switch\s+(?:-c|--create)|branch(?:\s+-[mM])?|push\s+(?:-\S{1,80}\s+){0,8}\S{1,200})\s+([\w./-]{3,80})"
 )
 _TRIVIAL: Final = frozenset({

@@ -9,6 +9,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from commonplace.patterns import regex
+
 LONG_ANSWER: Final = 300
 """An answer of this many characters counts as a long one."""
 _SHORTEST_SENTENCE: Final = 25
@@ -21,28 +23,28 @@ _ERRORS_EACH: Final = 12
 """How many error lines one output gives."""
 _EDITS_EACH: Final = 14
 """How many added lines one edit gives."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(*-])|\n+")
+_SENTENCE: Final = regex(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(*-])|\n+")
 _STARTS: Final = ("let me", "i'll ", "i will ", "now i", "now let", "next, i", "first, i")
-_ERROR: Final = re.compile(
+_ERROR: Final = regex(
     r"error|fail|panic|fatal|exception|undefined|cannot|can't|denied|invalid|not found|no such|unexpected|refused"
     r"|timed? ?out|missing|unresolved|^[E>]\s+assert|traceback|abort|segfault|conflict",
     re.IGNORECASE,
 )
-_PASSES: Final = re.compile(
+_PASSES: Final = regex(
     r"^\W{0,4}(?:ok|pass|passed|passing)\b|^--- pass\b|\bpassed\W*$|\.\.\. ?ok\W*$|^[✓✔√]"
     r"|\b(?:0|no) (?:failed|failures?|failing|errors?|problems?)\b",
     re.IGNORECASE,
 )
 """A line that tells of a check which passed, whatever the check is called."""
-_FAILS: Final = re.compile(r"\b[1-9]\d* (?:failed|failures?|failing|errors?|problems?)\b", re.IGNORECASE)
-_DEFINITION: Final = re.compile(
+_FAILS: Final = regex(r"\b[1-9]\d* (?:failed|failures?|failing|errors?|problems?)\b", re.IGNORECASE)
+_DEFINITION: Final = regex(
     r"^[ \t]*(?:\d+[ \t:|→]+)?("
     r"(?:(?:export|pub(?:\([a-z]+\))?|public|private|protected|static|async|abstract|final|default)[ \t]+){0,4}"
     r"(?:func|function|def|class|type|interface|struct|enum|trait|impl|const|let|var|module|package|fn|record|object)"
     r"[ \t]+\w.*)$",
     re.MULTILINE,
 )
-_FOUND: Final = re.compile(r"^([\w./-]{1,200}\.\w{1,8})[:-]\d{1,6}[:-](.{1,200})", re.MULTILINE)
+_FOUND: Final = regex(r"^([\w./-]{1,200}\.\w{1,8})[:-]\d{1,6}[:-](.{1,200})", re.MULTILINE)
 """A line of `grep -n` and its like: file, number, text."""
 _FOUND_EACH: Final = 200
 """How many such lines one output gives."""
@@ -51,8 +53,8 @@ _READS: Final = frozenset({"read", "read_file", "view", "open", "cat", "view_fil
 _PLANS: Final = frozenset({"update_plan", "todowrite", "todo_write", "write_todos"})
 _STEP_TOOLS: Final = frozenset({"taskcreate", "taskupdate"})
 """Tools that set one step of a plan: steps are numbered from 1 in the order in which they were created."""
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$")
-_SHOWN: Final = re.compile(r"(?:sed -n|cat|head|tail|nl)\b[^|;&]{0,400}?\s([\w./~-]+\.\w+)")
+_PATCHED: Final = regex(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$")
+_SHOWN: Final = regex(r"(?:sed -n|cat|head|tail|nl)\b[^|;&]{0,400}?\s([\w./~-]+\.\w+)")
 
 
 class PlannedStep(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,13 +18,14 @@ from commonplace.importers.claude_code.records import (
 )
 from commonplace.importers.converter import Payload
 from commonplace.importers.items import Part, imported_kind
+from commonplace.patterns import regex
 from commonplace.protocol import memory_traces
 from commonplace.protocol.rollout import Origin
 
 _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _AGENT_TRAILER: Final = b'"agentId: '
 """How the block begins that is added to a sub-agent's answer for the program's own use."""
-_SIDE_FILE: Final = re.compile(r"[\\/]tool-results[\\/]([\w.@+-]+)")
+_SIDE_FILE: Final = regex(r"[\\/]tool-results[\\/]([\w.@+-]+)")
 _SIDE_MARKS: Final = ("<persisted-output>", "Error: result (")
 _ANSWERED: Final = ("Your questions have been answered", "User has answered your questions")
 _QUESTIONS: Final = "AskUserQuestion"

@@ -7,11 +7,11 @@ into the same text as the person's words; they are cut off at either end.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from commonplace.importers.claude_code.records import ClaudeRecord, blocks, text_of
 from commonplace.importers.items import SUMMARY, USER, Part, imported_kind
+from commonplace.patterns import regex
 from commonplace.protocol import fragments, memory_traces
 
 _AGENT: Final = "claude-code"
@@ -20,12 +20,12 @@ _MEMORY_LOOK: Final = 200_000
 """How much of a text is looked at for what it begins or ends with."""
 _REMINDER: Final = "<system-reminder>"
 _REMINDER_END: Final = "</system-reminder>"
-_BEFORE_REMINDER: Final = re.compile(r"(?<!\s)\s*<system-reminder>")
-_LEFT_OVER: Final = re.compile(r"\s*</[\w-]+>\s*")
+_BEFORE_REMINDER: Final = regex(r"(?<!\s)\s*<system-reminder>")
+_LEFT_OVER: Final = regex(r"\s*</[\w-]+>\s*")
 """The end of a wrapper inside a wrapper: nobody says only that."""
 _SYNTHETIC: Final = "<synthetic>"
 """The model that Claude Code names for words of its own, and for answers that a person cut short."""
-_OWN_WORDS: Final = re.compile(
+_OWN_WORDS: Final = regex(
     r"No response requested\.|\(no content\)|API Error|Invalid API key|Credit balance|Prompt is too long"
     r"|Request timed out|OAuth |Please run /login|You've hit your"
     r"|(?:Claude )?(?:AI )?(?:\d+-hour |weekly |session |usage )*limit reached"

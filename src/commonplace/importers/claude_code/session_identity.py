@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
 from commonplace.importers.claude_code.records import ClaudeRecord
+from commonplace.patterns import regex
 from commonplace.protocol.ids import is_uuid
 from commonplace.rollout.reader import open_session
 
-_ANSWER: Final = re.compile(rb'"id":"(msg_[\w-]{1,100})"')
+_ANSWER: Final = regex(rb'"id":"(msg_[\w-]{1,100})"')
 _HEAD_BYTES: Final = 256 * 1024
 """How far into a file the first answer is searched for."""
 

@@ -6,7 +6,6 @@ and says so.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -25,6 +24,7 @@ from commonplace.importers.json_values import (
     time_of,
     word_of,
 )
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import Origin, Skipped
 
 TOO_MANY_RECORDS: Final = "too_many_records"
@@ -34,7 +34,7 @@ _MAX_NAMES: Final = 2**24
 """Most characters of ids and titles together: real ones are short, and there is a limit to how many may be long."""
 _LOOKED_AT: Final = 8
 """The first messages, among which the program tells the model its working directory."""
-_WORKSPACE: Final = re.compile(
+_WORKSPACE: Final = regex(
     r"(?:\*\*Workspace Directories:\*\*[^\S\n]*\n\s*- |working in the directory: "
     r"|working in the following directories:[^\S\n]*\n\s*- )(/[^\n]+)"
 )

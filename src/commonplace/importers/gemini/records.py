@@ -7,7 +7,6 @@ repeats are left out. A field of the wrong type is a field that is not there.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +26,7 @@ from commonplace.importers.json_values import (
     time_of,
     word_of,
 )
+from commonplace.patterns import regex
 from commonplace.protocol import fragments
 from commonplace.protocol.memory_traces import is_memory_text, is_memory_tool, reads_memory
 from commonplace.protocol.rollout import Origin
@@ -132,7 +132,7 @@ _GO_ON: Final = frozenset({"Please continue.", "System: Please continue."})
 _SHELL: Final = "I ran the following shell command:"
 _FILES_BEGIN: Final = "--- Content from referenced files ---"
 _FILES_END: Final = "--- End of content ---"
-_COMMAND: Final = re.compile(r"\?|/(?![/*])[^\s/]*(?:\s|$)")
+_COMMAND: Final = regex(r"\?|/(?![/*])[^\s/]*(?:\s|$)")
 """A command of the program; a path that a sentence begins with has a second slash."""
 _DONE: Final = {"success": True, "error": False, "cancelled": False}
 

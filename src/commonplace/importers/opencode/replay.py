@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -31,11 +30,12 @@ from commonplace.importers.json_values import TooDense, first_byte, text_of, tim
 from commonplace.importers.opencode import messages, storage
 from commonplace.importers.opencode.messages import MessageInfo, MessagePart, fields
 from commonplace.importers.opencode.storage import StoredMessage, StoredPart
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import Origin, Skipped
 
 SOURCE: Final = "opencode"
 _NONE: Final = msgspec.Raw()
-_ID: Final = re.compile(r"(?:ses|msg|prt)_\w+")
+_ID: Final = regex(r"(?:ses|msg|prt)_\w+")
 """What OpenCode's ids look like. A program that removed secrets from an export may have taken some for one."""
 _DEFAULT_TITLES: Final = ("New session - ", "Child session - ")
 """How titles begin that OpenCode gives to a session before anything was said."""

@@ -7,7 +7,6 @@ template; a later one answers a call, or carries what a person said when they in
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -37,11 +36,12 @@ from commonplace.importers.swe_agent.document import (
     modified_at,
     session_of,
 )
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
-_BLOCK: Final = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n((?:[^`]|`{1,2}[^`])*)\n```")
-_RETURNED: Final = re.compile(r"\s*<returncode>(-?\d+)</returncode>")
+_BLOCK: Final = regex(r"```(?:bash|mswea_bash_command)[^\S\n]*\n((?:[^`]|`{1,2}[^`])*)\n```")
+_RETURNED: Final = regex(r"\s*<returncode>(-?\d+)</returncode>")
 _NOBODY: Final = "Temporary interruption caught."
 """What the program says for a person who interrupted without a word."""
 

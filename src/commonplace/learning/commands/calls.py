@@ -20,6 +20,7 @@ from commonplace.learning.commands import tables
 from commonplace.learning.reading.literals import LiteralGate
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.injection import fetches_and_runs
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 from commonplace.protocol.shell import CommandSegment
 
@@ -36,12 +37,12 @@ _HARMLESS: Final = tables.pattern("calls", "harmless")
 _WRAPPERS: Final = tables.words("forms", "wrappers", "programs")
 _WITH_NUMBER: Final = tables.words("forms", "wrappers", "with_number")
 _WRAPPER_VALUES: Final = tables.words("forms", "wrappers", "value_flags")
-_DURATION: Final = re.compile(r"[0-9.]++[smhd]?")
-_EXIT_CODE: Final = re.compile(r"Exit code:? (\d++)")
-_SESSION_ID: Final = re.compile(r"Process running with session ID (\d++)")
+_DURATION: Final = regex(r"[0-9.]++[smhd]?")
+_EXIT_CODE: Final = regex(r"Exit code:? (\d++)")
+_SESSION_ID: Final = regex(r"Process running with session ID (\d++)")
 _POWERSHELLS: Final = frozenset({"pwsh", "powershell", "pwsh.exe", "powershell.exe"})
-_POWERSHELL_VARIABLE: Final = re.compile(r"\$env:(\w++)=", re.IGNORECASE)
-_PLAIN: Final = re.compile(r"[\w@%+=:,./~^{}\[\]!-]++")
+_POWERSHELL_VARIABLE: Final = regex(r"\$env:(\w++)=", re.IGNORECASE)
+_PLAIN: Final = regex(r"[\w@%+=:,./~^{}\[\]!-]++")
 _BREAKS: Final = frozenset({";", "&", "\n", "||", ";;"})
 """Operators that hide the exit code of what stands before them."""
 _MAX_DEPTH: Final = 2

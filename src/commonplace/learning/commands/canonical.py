@@ -20,17 +20,21 @@ from commonplace.learning.commands import paths, roles, tables, task_runners, to
 from commonplace.learning.commands.calls import SimpleCommand, program_name
 from commonplace.learning.commands.carriers import carried
 from commonplace.learning.commands.roles import Role
+from commonplace.patterns import regex
 
 _INTERPRETERS: Final = tables.words("forms", "scripts", "programs")
 _CARRIED_FILES: Final = tables.words("forms", "scripts", "carried")
 _ENDINGS: Final = tuple(tables.words("forms", "scripts", "endings"))
 _SCRIPT_VALUES: Final = tables.words("forms", "scripts", "value_flags")
 _CODE_FLAGS: Final = tables.words("forms", "scripts", "code_flags")
-_ONE_LINERS: Final[dict[str, list[tuple[str, Role]]]] = tables.table("forms")["one_liners"]
+_ONE_LINERS: Final[dict[str, list[tuple[re.Pattern[str], Role]]]] = {
+    program: [(regex(expression), role) for expression, role in rows]
+    for program, rows in tables.table("forms")["one_liners"].items()
+}
 _LONGEST_ONE_LINER: Final = 120
-_MODULE: Final = re.compile(r"[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,6}")
-_BARE_WORD: Final = re.compile(r"[a-z][\w:-]{0,40}")
-_HASH: Final = re.compile(
+_MODULE: Final = regex(r"[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,6}")
+_BARE_WORD: Final = regex(r"[a-z][\w:-]{0,40}")
+_HASH: Final = regex(
     r"(?<![\w-])(?=[a-f]*+\d)(?=\d*+[a-f])[0-9a-f]{7,40}(?![\w-])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
 )
 _MAY_HAVE_HASH: Final = frozenset({"test", "integration", "e2e", "lint"})
@@ -214,7 +218,7 @@ def _one_liner(program: str, words: Sequence[str], folder: str) -> Canonical | N
     at = words.index("-e")
     code = words[at + 1]
     for expression, role in rows:
-        if len(code) <= _LONGEST_ONE_LINER and re.search(expression, code):
+        if len(code) <= _LONGEST_ONE_LINER and expression.search(code):
             shown = " ".join((*words[:at], "-e", f"'{code}'"))
             return Canonical(role, program, code, f"{program} {code}", shown, folder)
     return None

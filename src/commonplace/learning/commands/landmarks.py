@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -12,11 +11,12 @@ from commonplace.learning.commands.calls import Call, SimpleCommand
 from commonplace.learning.commands.canonical import Canonical
 from commonplace.learning.commands.places import Place, place_of
 from commonplace.learning.commands.roles import Role
+from commonplace.patterns import regex
 
 STEPS: Final[frozenset[Role]] = frozenset({"deploy", "release", "migrate", "codegen", "run", "build", "setup"})
 """Roles of commands that may be steps of a procedure."""
-_TAG: Final = re.compile(r"git tag (?>(?:-[asfm] )*)(?P<prefix>(?:[\w.-]{1,40}/)?v?)\d[\w.+-]*+")
-_WORKFLOW: Final = re.compile(r"gh workflow run (?P<name>[\w./-]{1,80})")
+_TAG: Final = regex(r"git tag (?>(?:-[asfm] )*)(?P<prefix>(?:[\w.-]{1,40}/)?v?)\d[\w.+-]*+")
+_WORKFLOW: Final = regex(r"gh workflow run (?P<name>[\w./-]{1,80})")
 _MAX_LANDMARKS: Final = 60
 
 

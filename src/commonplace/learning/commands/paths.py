@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable
 from typing import Final
 
-_TEMPORARY: Final = re.compile(
+from commonplace.patterns import regex
+
+_TEMPORARY: Final = regex(
     r"(?<![\w.-])(?:/private)?/(?:tmp|var/folders|var/tmp)(?![\w.-])|\$\{?TE?MP|mktemp|scratchpad|%TE?MP%|AppData/Local/Temp"
 )
-_ABSOLUTE: Final = re.compile(r"/|~|[A-Za-z]:[\\/]")
-_WORKTREE: Final = re.compile(r"/(?:\.claude/|\.codex/|\.git/)?\.?worktrees/|__worktrees/")
+_ABSOLUTE: Final = regex(r"/|~|[A-Za-z]:[\\/]")
+_WORKTREE: Final = regex(r"/(?:\.claude/|\.codex/|\.git/)?\.?worktrees/|__worktrees/")
 
 
 def is_temporary(text: str) -> bool:

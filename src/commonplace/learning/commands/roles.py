@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, Literal, cast
 
 from commonplace.learning.commands import tables
+from commonplace.patterns import regex
 
 Role = Literal[
     "check", "test", "integration", "e2e", "lint", "typecheck", "format", "build", "codegen", "migrate", "deploy",
@@ -16,7 +17,7 @@ Role = Literal[
 CHECKS: Final[tuple[Role, ...]] = ("check", "test", "integration", "e2e", "lint", "typecheck", "format", "build")
 """The roles of commands that only tell how the work stands, in the order in which they are told."""
 _NONE: Final = "∅"
-_CASE_CHANGE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CASE_CHANGE: Final = regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _TABLE: Final = tables.table("roles")
 
 

@@ -24,6 +24,7 @@ from commonplace.learning.commands.trouble import Trouble, troubles_of
 from commonplace.learning.commands.variables import short_assignment
 from commonplace.learning.reading import patches
 from commonplace.learning.reading.session_view import SessionView, ToolUse
+from commonplace.patterns import regex
 from commonplace.protocol import ids
 
 _MAX_RUNS: Final = 60
@@ -31,7 +32,7 @@ _MAX_CHAINS: Final = 8
 _MAX_COUNTED: Final = 12
 """How many forms, scopes and assignments of one command are kept, the most common ones."""
 _MAX_TYPED: Final = 80
-_PACKAGE: Final = re.compile(r"^> (?P<name>@?[\w./-]{1,80})@\S{1,40} \S{1,60} (?P<path>/\S{1,200})$", re.MULTILINE)
+_PACKAGE: Final = regex(r"^> (?P<name>@?[\w./-]{1,80})@\S{1,40} \S{1,60} (?P<path>/\S{1,200})$", re.MULTILINE)
 
 
 class Run(msgspec.Struct, omit_defaults=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -14,12 +13,13 @@ from commonplace.learning.commands import paths, roles, task_runners
 from commonplace.learning.commands.lines import CommandSource, source_of
 from commonplace.learning.commands.roles import Role
 from commonplace.learning.commands.runs import Run, SessionRuns
+from commonplace.patterns import regex
 
 _MAY_FAIL: Final[frozenset[Role]] = frozenset({"deploy", "release", "run"})
 """Roles of commands that count although no run is known to have succeeded."""
 _RARE: Final = 0.25
 """A command that runs in a folder in a smaller share of the sessions than in the root belongs to the root."""
-_AROUND_NAME: Final = re.compile(r"[^\w-]++")
+_AROUND_NAME: Final = regex(r"[^\w-]++")
 
 
 class CommandTally(msgspec.Struct):

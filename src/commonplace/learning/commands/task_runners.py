@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from commonplace.learning.commands import tables
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 _TABLE: Final = tables.table("forms")
 _RUNNERS: Final[dict[str, str]] = _TABLE["runners"]
 _NONE: Final = "∅"
-_NAME: Final = re.compile(r"[\w@+:./*-]++")
+_NAME: Final = regex(r"[\w@+:./*-]++")
 _BEFORE_ANOTHER: Final = tables.words("forms", "runner_tasks", "before_another")
 _SHOWS_ONLY: Final = tables.words("forms", "runner_tasks", "shows_only")
 _ALONE: Final = tables.words("forms", "runner_tasks", "alone")

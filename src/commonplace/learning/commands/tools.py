@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +9,7 @@ import msgspec
 
 from commonplace.learning.commands import paths, roles, tables
 from commonplace.learning.commands.roles import Role
+from commonplace.patterns import regex
 
 _DROPPED: Final = tables.pattern("forms", "flags", "dropped")
 _DROPPED_WITH_VALUE: Final = tables.words("forms", "flags", "dropped_with_value")
@@ -25,10 +25,10 @@ _TESTS: Final = frozenset({"test", "integration", "e2e"})
 _STRICT: Final = frozenset({"test", "integration", "e2e", "lint", "typecheck", "format", "bench"})
 """Roles whose short flags `-f` and `-a` are switches."""
 _NO_SHORT_PROJECT: Final = frozenset({"pytest", "py.test", "jest", "vitest"})
-_FILE_END: Final = re.compile(r"\.[A-Za-z]{1,5}(?::\d{1,6}){0,2}\Z")
-_VERSION: Final = re.compile(r"v?\d++(?>(?:\.\d++)*)\S*|[^@]+@\S+")
-_SPECIAL: Final = re.compile(r"integration|e2e")
-_PARTS: Final = re.compile(r"[/_.,=: -]++")
+_FILE_END: Final = regex(r"\.[A-Za-z]{1,5}(?::\d{1,6}){0,2}\Z")
+_VERSION: Final = regex(r"v?\d++(?>(?:\.\d++)*)\S*|[^@]+@\S+")
+_SPECIAL: Final = regex(r"integration|e2e")
+_PARTS: Final = regex(r"[/_.,=: -]++")
 _MOVED_BY_TAG: Final = frozenset({"go", "pytest", "py.test", "gotestsum"})
 _WORDS_OF_FORM: Final = 2
 

@@ -22,6 +22,7 @@ from commonplace.learning.commands.places import Place, place_of
 from commonplace.learning.commands.plain_cures import plain_cure
 from commonplace.learning.commands.variables import without_secret
 from commonplace.learning.reading.literals import LiteralGate
+from commonplace.patterns import regex
 
 _TABLE: Final = tables.table("trouble")
 _READERS: Final = frozenset(_TABLE["readers"].split())
@@ -35,15 +36,15 @@ _MAX_TROUBLES: Final = 20
 _MAX_TEXT: Final = 90
 """The longest command that is shown in full."""
 _MAX_SIGN: Final = 60
-_NAME_PARTS: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_NAME_PARTS: Final = regex(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
 _MOST_PARTS: Final = 4
 """How many words a name may have that only an output says."""
 _MAX_NAME: Final = 40
 _LONGEST_LINE: Final = 1_000
 _PLAIN: Final = "other"
 """The kind of troubles that no other kind explains."""
-_NEW_BRANCH: Final = re.compile(r"^(git (?:checkout|switch) -[bBcC]) \S++")
-_PROCESS: Final = re.compile(r"^(kill(?: -\w++)?) \d[\d ]*+$")
+_NEW_BRANCH: Final = regex(r"^(git (?:checkout|switch) -[bBcC]) \S++")
+_PROCESS: Final = regex(r"^(kill(?: -\w++)?) \d[\d ]*+$")
 
 Form = Canonical | None
 Forms = Sequence[Sequence[Form]]
@@ -113,7 +114,7 @@ def gate() -> LiteralGate:
     return LiteralGate({row["name"]: [row["signs"]] for row in _TABLE["kinds"]})
 
 
-_CLASS: Final = re.compile(
+_CLASS: Final = regex(
     r"\b(?:[A-Z][A-Za-z0-9]{1,40}(?:Error|Exception)|ERR_[A-Z_]{2,40}|E[A-Z]{4,14}|error TS\d{3,5}|error NU\d{4}"
     r"|NETSDK\d{4}|GH\d{3}|P\d{4}|error\[E\d{4}\])(?![\w-])"
 )
@@ -124,7 +125,7 @@ _GENERIC: Final = frozenset({"error", "errors", "failed", "failure", "fatal", "e
 _LINKING: Final = frozenset(_TABLE["linking_words"].split())
 """Words that end no phrase."""
 _MOST_WORDS: Final = 8
-_TELLING: Final = re.compile(
+_TELLING: Final = regex(
     r"(?i)^.*(?:error\b|\b(?:errors|fail(?:ed|ure|s)?|cannot|can't|denied|refused|missing|unable|no such|not found"
     r"|invalid|locked|exceeded|reached|erreur|fehler)\b).*$",
     re.MULTILINE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
@@ -11,10 +10,11 @@ from commonplace.learning.commands import roles
 from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, CommandSource, code, newest_first, source_of
 from commonplace.learning.commands.runs import SessionRuns
 from commonplace.learning.commands.trouble import KINDS, Trouble, TroubleKind
+from commonplace.patterns import regex
 
 _ORDER: Final = {name: number for number, name in enumerate(KINDS)}
 _MAX_COMMAND: Final = 60
-_OF_THE_MOMENT: Final = re.compile(r"^kill\b|\.lock$")
+_OF_THE_MOMENT: Final = regex(r"^kill\b|\.lock$")
 """Cures of a state that somebody left behind: that it helped once tells nothing."""
 _GUESSES: Final = frozenset({"no-script"})
 """Kinds of trouble that are mostly a slip of who typed the command."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
+from commonplace.patterns import regex
+
+_SECRET_NAME: Final = regex(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
 _MAX_VALUE: Final = 40
 
 

@@ -8,7 +8,6 @@ longer holds can be told.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Final, cast
@@ -21,6 +20,7 @@ from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Kind, Section,
 from commonplace.memory.files import existing_handbook
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.similarity import ComparedWords
+from commonplace.patterns import regex
 
 _SHARE: Final = 0.6
 """How much of the shorter of two texts the longer one must hold, by the weight of its words."""
@@ -32,7 +32,7 @@ _NEAR: Final = 24
 """How many of the nearest entries are compared in full."""
 _LOOKED: Final = 600
 """How many entries are counted before rare words alone must do."""
-_MARK: Final = re.compile(r"\[Task (\d+)\]")
+_MARK: Final = regex(r"\[Task (\d+)\]")
 _SKILL: Final = "- Related skill: "
 _PLAINEST: Final[dict[Section, Kind]] = {
     "User preferences": "preference",

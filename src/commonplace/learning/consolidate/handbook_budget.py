@@ -6,14 +6,14 @@ What a person pinned or noted is never left out.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from commonplace.learning.consolidate import bullet_sources, handbook
 from commonplace.learning.consolidate.bullet_sources import Key
 from commonplace.memory.entries import Entry
+from commonplace.patterns import regex
 
-_SOURCE: Final = re.compile(
+_SOURCE: Final = regex(
     r"^(- rollout_summaries/[^ ()]+ \(cwd=(?>(?:(?!, rollout_path=).)*), rollout_path=)"
     r"(?>(?:(?>(?:(?!, updated_at=)[^/])*)/)*)"
     r"((?>(?:(?!\.jsonl)[^/])+)\.jsonl(?:\.zst)?, updated_at=[^,)]++)(?>(?:, thread_id=[^,)]++)?)(.*\))$"

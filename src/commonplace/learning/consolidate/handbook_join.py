@@ -13,9 +13,10 @@ import msgspec
 
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.files.handbook import HandbookBlock
+from commonplace.patterns import regex
 
-_MARK: Final = re.compile(r"\[Task (\d+)\]")
-_FILE: Final = re.compile(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
+_MARK: Final = regex(r"\[Task (\d+)\]")
+_FILE: Final = regex(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
 
 
 class _BlockLines(msgspec.Struct):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +23,7 @@ from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.injection import is_injection
 from commonplace.memory.lessons import SessionLesson, session_lessons
+from commonplace.patterns import regex
 from commonplace.projects.people import Person
 from commonplace.redact import redact
 from commonplace.rollout.decisions import Review
@@ -33,10 +33,10 @@ _HABIT: Final = 3
 """What was asked for in so many sessions is a habit."""
 _PRIOR: Final = 4
 """So many reviews of each kind are supposed to have been made before the first one."""
-_LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
-_ADDRESS: Final = re.compile(r"<(https?://[^<>\s]+)>")
-_TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
-_SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
+_LINKED: Final = regex(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
+_ADDRESS: Final = regex(r"<(https?://[^<>\s]+)>")
+_TASK_MARK: Final = regex(r"\[Task (\d+)\]")
+_SKILL_FILE: Final = regex(r"skills/([\w./-]{1,200})/SKILL\.md")
 
 
 class ConsolidationInput(msgspec.Struct):

@@ -8,7 +8,6 @@ they said is for everything, is theirs everywhere. All else stays in its project
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -21,10 +20,11 @@ from commonplace.memory.audience import CROWD
 from commonplace.memory.entries import CANDIDATE, GLOBAL, LISTED, TOLD, Entry, Source, entry_id, normal
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.sameness import ComparedSentence, Relation
+from commonplace.patterns import regex
 from commonplace.projects.people import Person
 
 _ANYWHERE: Final = "*"
-_QUOTED: Final = re.compile(r"[\"“„«][^\"“”„«»]{2,}+[\"”“»]")
+_QUOTED: Final = regex(r"[\"“„«][^\"“”„«»]{2,}+[\"”“»]")
 """The text of something: it says nothing about whom a wish is for."""
 _LONG: Final = 8
 """Nobody says so many words twice in the same way."""

@@ -7,7 +7,6 @@ every session and make none.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from functools import lru_cache
 from typing import Final
@@ -20,6 +19,7 @@ from commonplace.learning.commands.roles import Role
 from commonplace.learning.reading import commands
 from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import RawMemory
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 _FEWEST: Final = 3
@@ -32,7 +32,7 @@ _SHORT: Final = 3
 """Steps of at most this many words are alike if their program is."""
 _ALIKE: Final = 0.5
 """Longer steps must share this share of their words."""
-_VALUE: Final = re.compile(r"\d|=")
+_VALUE: Final = regex(r"\d|=")
 _FOLDER: Final = "/project"
 _GOALS: Final[frozenset[Role | None]] = frozenset({None, "deploy", "release", "migrate", "codegen", "run", "task"})
 """What a step of a procedure may be for; checks, builds and formatting are in every session."""

@@ -6,7 +6,6 @@ nobody's words about how things should be done make one.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -15,11 +14,12 @@ from commonplace.learning.consolidate.entry_edits import WriteSkill
 from commonplace.learning.consolidate.repeated_steps import Procedure, SuccessfulCommands
 from commonplace.learning.reading import commands
 from commonplace.memory.entries import GLOBAL, Entry
+from commonplace.patterns import regex
 
 MAX_NAME: Final = 64
-_PIECES: Final = re.compile(r"([/:=@,])")
+_PIECES: Final = regex(r"([/:=@,])")
 """Where a word may be cut: between these, a value is whole."""
-_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_SLUG: Final = regex(r"[^a-z0-9]+")
 _PITFALL: Final = (
     "a step exits with another code -> cause: something differs from the sessions this comes from -> "
     "fix: stop and look, do not go on with the next step"

@@ -13,10 +13,11 @@ import msgspec
 
 from commonplace import package_files
 from commonplace.errors import BadInput
+from commonplace.patterns import regex
 
 BUNDLED: Final = "near"
 """The set that is installed with the program; the others stand in `bench/gold/` of the repository."""
-_SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
+_SECRET: Final = regex(r"\{\{secret:(\w+)\}\}")
 _ALNUM: Final = string.ascii_letters + string.digits
 
 

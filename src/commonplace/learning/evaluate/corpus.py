@@ -23,6 +23,7 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.importers import sources
 from commonplace.memory.listing import Listed
+from commonplace.patterns import regex
 
 HOMES: Final = {"claude": "claude-code", "codex": "codex", "opencode": "opencode", "copilot": "copilot"}
 """The folders of agents in a corpus, and the names of the agents here."""
@@ -33,7 +34,7 @@ _QUOTE: Final = 120
 _SHARED: Final = 0.3
 """The share of words that evidence and a lasting sentence must have in common."""
 _SHOWN_ONCE: Final = ("verify", "procedure", "fix", "failure")
-_MARKS: Final = re.compile(r"[^\w]+")
+_MARKS: Final = regex(r"[^\w]+")
 _HINT: Final = "docs/learning.md tells what the folder and the files hold."
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)

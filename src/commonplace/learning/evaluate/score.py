@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.evaluate.cases import Case, WantedLesson
+from commonplace.patterns import regex
 from commonplace.state.outputs import Output
 
 _SECTION_OF: Final = {
@@ -25,7 +26,7 @@ _SECTION_OF: Final = {
     "fix": "Failures and how to do differently:",
     "failure": "Failures and how to do differently:",
 }
-_OUTCOME: Final = re.compile(r"^Outcome: (\w+)$", re.MULTILINE)
+_OUTCOME: Final = regex(r"^Outcome: (\w+)$", re.MULTILINE)
 
 
 class ExtractedBullet(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ of entries that were wanted.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +15,11 @@ import msgspec
 
 from commonplace.learning.evaluate.cases import Case, WantedLesson
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 
-_SCOPE: Final = re.compile(r"^scope: (?:project )?(.+)$")
+_SCOPE: Final = regex(r"^scope: (?:project )?(.+)$")
 _SECTIONS: Final = ("## User preferences", "## Reusable knowledge", "## Failures and how to do differently")
-_COUNT: Final = re.compile(r"\((\d+) sessions\)")
+_COUNT: Final = regex(r"\((\d+) sessions\)")
 
 
 class HandbookLine(msgspec.Struct, frozen=True):

@@ -13,26 +13,27 @@ from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
-_WORDS: Final = re.compile(r"[^\W_]+(?:'[a-z]+)?")
-_PIECES: Final = re.compile(r"`[^`]*`|[\w'./-]+|[^\w\s]")
-_TAG_QUESTION: Final = re.compile(
+_WORDS: Final = regex(r"[^\W_]+(?:'[a-z]+)?")
+_PIECES: Final = regex(r"`[^`]*`|[\w'./-]+|[^\w\s]")
+_TAG_QUESTION: Final = regex(
     r"(?i)(?:,|\b)\s*(?:right|yeah|or|no|hey|correct|ok|okay|eh|isn'?t it|don'?t we|or not|true|yes)\s*\?+\s*$"
 )
-_LEADS_WITH_NO: Final = re.compile(r"(?:no|nope|nah|wait|actually|hm+|but)\b")
-_LEADS_WITH_YES: Final = re.compile(r"(?:yes|yeah|yep|yup|ok|okay|sure|cool|great|perfect|alright)\b")
+_LEADS_WITH_NO: Final = regex(r"(?:no|nope|nah|wait|actually|hm+|but)\b")
+_LEADS_WITH_YES: Final = regex(r"(?:yes|yeah|yep|yup|ok|okay|sure|cool|great|perfect|alright)\b")
 _MARKS: Final = r"[\s,;:.!?)\-–—…]*+"
 _OPENING: Final = r"[\s,;:.!?)(\-–—…*#>\"'“]++"
-_RAW: Final = re.compile(
+_RAW: Final = regex(
     r"`[^`\n]{1,80}`|https?://\S+|(?<![\w~.@-])@?[\w~.-]*+(?>(?:/[\w.@<>*-]++)+)/?"
     r"|(?<![\w-])[\w-]++\.(?:go|py|ts|tsx|js|jsx|md|json|jsonl|sh|yml|yaml|toml|rs|java|kt|cs|cpp|c|h|txt|log|lock|env"
     r"|html|css|sql|vue|svelte|rb|php|swift|xml|mod|sum|tf)\b(?::\d+)?|--?[a-z][\w-]++|#\d++|\b[A-Z]{2,6}-\d++\b"
     r"|\b[0-9a-f]{7,40}\b|\b[^\W_]++(?>(?:_++[^\W_]++)+)_*+|\b(?>(?:[^\Wa-z]|[a-z](?![A-Z]))*)[a-z][A-Z]\w*+(?:\(\))?"
     r"|\b\w++\(\)|[^\W\d_]++(?:'[a-z]++)?|\d++(?>(?:\.\d++)*)|[^\w\s]"
 )
-_REFERENCE: Final = re.compile(r"#\d+|[A-Z]{2,6}-\d+|[a-f]*+\d[0-9a-f]{6,}")
-_FILE: Final = re.compile(r"[\w-]+\.\w{1,6}(?::\d+)?")
-_IDENTIFIER: Final = re.compile(r"[a-z][A-Z]|\(\)")
+_REFERENCE: Final = regex(r"#\d+|[A-Z]{2,6}-\d+|[a-f]*+\d[0-9a-f]{6,}")
+_FILE: Final = regex(r"[\w-]+\.\w{1,6}(?::\d+)?")
+_IDENTIFIER: Final = regex(r"[a-z][A-Z]|\(\)")
 NAMES: Final = frozenset({"<id>", "<path>", "<code>", "<flag>", "<ref>", "<url>"})
 """Shapes of names of code."""
 _LOOKED_AT: Final = 120

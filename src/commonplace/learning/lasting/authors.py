@@ -8,7 +8,6 @@ text; then the shape of lines. Only words of the person's own (`Author.is_own`) 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
@@ -17,6 +16,7 @@ import msgspec
 
 from commonplace.learning.lasting.shapes import line_rules, lines_of
 from commonplace.learning.reading.question_tools import ReplyAnswer, shortened
+from commonplace.patterns import regex
 from commonplace.protocol import fragments
 
 
@@ -67,7 +67,7 @@ class RecordMarks(msgspec.Struct, frozen=True):
     """Answers to questions that a tool asked, in order; all between them is the agent's."""
 
 
-_HARNESS: Final = re.compile(
+_HARNESS: Final = regex(
     r"""(?x)\s*+(?:
         <(?:task-notification|teammate-message|system-reminder|command-\w+|local-command[\w-]*|bash-\w+
            |user-prompt-submit-hook|environment_context|user_instructions|permissions|subagent\w*
@@ -77,17 +77,17 @@ _HARNESS: Final = re.compile(
       | \#\ AGENTS\.md\ instructions | Stop\ hook\ feedback | PreToolUse: | PostToolUse: | \[Image:\ source
     )"""
 )
-_INTERRUPTION: Final = re.compile(r"\s*+(?:\[Request interrupted|<turn_aborted\b)")
-_PLAN: Final = re.compile(r"(?i)\s*+(?:please )?implement (?:the following|this) plan\b\s*:")
+_INTERRUPTION: Final = regex(r"\s*+(?:\[Request interrupted|<turn_aborted\b)")
+_PLAN: Final = regex(r"(?i)\s*+(?:please )?implement (?:the following|this) plan\b\s*:")
 _REFUSED_BECAUSE: Final = "the user said:"
-_CLARIFY: Final = re.compile(r"\s*+The user wants to clarify these questions\.")
-_ANSWER: Final = re.compile(r"(?m)^[ \t]*+Answer: *+(?=(\S.*)$)")
-_TAG: Final = re.compile(
+_CLARIFY: Final = regex(r"\s*+The user wants to clarify these questions\.")
+_ANSWER: Final = regex(r"(?m)^[ \t]*+Answer: *+(?=(\S.*)$)")
+_TAG: Final = regex(
     r"<(ide_\w++|system-reminder|task-notification|local-command[\w-]*+|command-\w++|bash-\w++|image|pasted[\w-]*+|file"
     r"|document|selection|attachment)(?=[\s/>])[^<>]{0,200}+>"
 )
-_RULE: Final = re.compile(r"(?m)^[ \t]*(?:-{3,}|={3,}|_{3,})[ \t]*$")
-_FENCE: Final = re.compile(r"(?m)^[ \t]*(```|~~~)")
+_RULE: Final = regex(r"(?m)^[ \t]*(?:-{3,}|={3,}|_{3,})[ \t]*$")
+_FENCE: Final = regex(r"(?m)^[ \t]*(```|~~~)")
 
 
 def stretches(

@@ -7,7 +7,6 @@ and how carefully they write, and what they ask for again and again.
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -21,20 +20,21 @@ from commonplace.learning.lasting.authors import Author, Stretch
 from commonplace.learning.lasting.own_sentences import OwnSentence, own_sentences
 from commonplace.learning.reading.cues import likely_languages
 from commonplace.memory.lessons import WritingSample
+from commonplace.patterns import regex
 
-_AGREES: Final = re.compile(
+_AGREES: Final = regex(
     r"(?i)\b(?:you'?re (?:absolutely |completely |totally )?(?:right|correct)"
     r"|good (?:point|catch|idea|call|thinking|question)|great (?:point|catch|idea|question)"
     r"|that'?s (?:a )?(?:good|great|fair|right|correct|better|much)|makes sense|agreed|fair (?:point|enough)|absolutely"
     r"|excellent|exactly|got it|understood|sorry|apolog\w+|my mistake)\b"
 )
-_DONE: Final = re.compile(r"(?i)(?:done|committed|pushed|created|draft pr|pr )")
-_BEGINS: Final = re.compile(r"(?i)(?:let me|i'll|now)")
-_YES_OR_NO: Final = re.compile(r"(?i)(?:yes|no|correct|right)\b")
-_LISTED: Final = re.compile(r"(?m)^[ \t]*(?:\d[.)]|[-*]) ")
-_HEADED: Final = re.compile(r"(?m)^#{1,9} |\*\*")
-_LETTERS: Final = re.compile(r"[a-z][a-z'-]+")
-_NAME_LIKE: Final = re.compile(
+_DONE: Final = regex(r"(?i)(?:done|committed|pushed|created|draft pr|pr )")
+_BEGINS: Final = regex(r"(?i)(?:let me|i'll|now)")
+_YES_OR_NO: Final = regex(r"(?i)(?:yes|no|correct|right)\b")
+_LISTED: Final = regex(r"(?m)^[ \t]*(?:\d[.)]|[-*]) ")
+_HEADED: Final = regex(r"(?m)^#{1,9} |\*\*")
+_LETTERS: Final = regex(r"[a-z][a-z'-]+")
+_NAME_LIKE: Final = regex(
     r"`[^`]*`|(?<!\S)\S*[/_]\S*|(?<!\S)\S+\.\w{1,4}\b|https?://\S+|\b\w*[a-z][A-Z]\w*\b|\b[0-9a-f]{7,}\b|#\d+"
     r"|\b[A-Z]+-\d+\b"
 )

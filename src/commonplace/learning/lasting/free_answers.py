@@ -5,24 +5,24 @@ The agent's last message holds the question and, for a letter or a number, the o
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from commonplace.learning.lasting.own_sentences import split
 from commonplace.learning.reading.question_tools import shortened
+from commonplace.patterns import regex
 
 _LOOK: Final = 4_000
 """How much of the end of the agent's message is looked at."""
 _LONGEST_ANSWER: Final = 400
 """A longer message speaks for itself."""
-_OPTION: Final = re.compile(
+_OPTION: Final = regex(
     r"(?m)^[ \t]*+(?:[-*•][ \t]++)?(?:\*\*)?(?:[Oo]ption[ \t]++)?([A-Ha-h]|\d{1,2})(?:\*\*)?[.):][ \t]*+(\S.*)$"
 )
-_CHOICE: Final = re.compile(
+_CHOICE: Final = regex(
     r"(?m)^[ \t]*+(?:(?i:option|choice|answer|number)[ \t]++#?([A-Ha-h]|\d{1,2})\b|([A-H]|\d{1,2})(?=[.):,; \t]|$)"
     r"|([a-h])(?=[.):]|$))"
 )
-_SHORT: Final = re.compile(
+_SHORT: Final = regex(
     r"(?i)\s*+(?:yes|yep|yeah|y|no|nope|n|ok(?:ay)?|sure|correct|right|neither|both|either|all of them|none"
     r"|the (?:first|second|third|last|former|latter)|do it|go ahead|sounds good)\b"
 )

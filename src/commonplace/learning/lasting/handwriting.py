@@ -7,17 +7,17 @@ type and above 0 for a machine's prose.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from commonplace.learning.lasting.acts import word_set
+from commonplace.patterns import regex
 
 _SIGNS: Final = (("em", "—–"), ("typ", "“”’‘"), ("tick", "`"), ("paren", "("), ("semi", ";"))
-_LOWER_AFTER_STOP: Final = re.compile(r"[.?!] [a-z]")
-_LOWER_I: Final = re.compile(r"\bi\b")
-_EMOJI: Final = re.compile("[\U0001f300-\U0001faff]")
-_SLASH: Final = re.compile(r"\w/\w")
+_LOWER_AFTER_STOP: Final = regex(r"[.?!] [a-z]")
+_LOWER_I: Final = regex(r"\bi\b")
+_EMOJI: Final = regex("[\U0001f300-\U0001faff]")
+_SLASH: Final = regex(r"\w/\w")
 _LENGTHS: Final = (4, 8, 12, 18, 25, 35, 50)
 """Steps by which the length of a sentence is told."""
 

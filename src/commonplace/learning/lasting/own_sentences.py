@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.learning.lasting.authors import Stretch
 from commonplace.learning.lasting.shapes import BULLET, lines_of
+from commonplace.patterns import regex
 
-WORD: Final = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
-_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]{0,9}\s+(?=\S)|(?<=[。！？；])|\n+|(?<=\s)->\s|(?<!\s)\s+(?=<-\s)")
-_ABBREVIATION: Final = re.compile(
-    r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|cf|approx|no|nr|eg|ie)|(?:^|\s)\d{1,2})\.$"
-)
+WORD: Final = regex(r"[^\W_]+(?:['’][a-z]+)?")
+_END: Final = regex(r"(?<=[^\s.][.!?…])[\"')\]]{0,9}\s+(?=\S)|(?<=[。！？；])|\n+|(?<=\s)->\s|(?<!\s)\s+(?=<-\s)")
+_ABBREVIATION: Final = regex(r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|cf|approx|no|nr|eg|ie)|(?:^|\s)\d{1,2})\.$")
 _LONGEST: Final = 800
 """A longer sentence is no sentence that somebody typed."""
 _JOINED: Final = 400

@@ -6,9 +6,10 @@ asked last, for texts that neither a field nor a mark of a program tells the aut
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+from commonplace.patterns import regex
 
 
 class TextLine(NamedTuple):
@@ -19,7 +20,7 @@ class TextLine(NamedTuple):
     text: str
 
 
-_OUTPUT_LINE: Final = re.compile(
+_OUTPUT_LINE: Final = regex(
     r"""(?x)\s*+(?:
         [\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d | \[?\d\d:\d\d:\d\d
       | (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b.{0,12}\d\d:\d\d
@@ -38,49 +39,47 @@ _OUTPUT_LINE: Final = re.compile(
     )"""
 )
 """Lines that nobody types by hand."""
-_CODE_LINE: Final = re.compile(
+_CODE_LINE: Final = regex(
     r"\s*+(?:import|from|export|const|let|var|func|def|class|return|type|package|public|private|async|await|if|for|while"
     r"|else|elif|switch|case|try|catch)\b[^.?!]*+(?<=[{;:)(=])\s*+$"
 )
-_CODE_SIGN: Final = re.compile(
-    r"[{}<>=;|\\$&*^~]|\(\)|->|::|\w\(|\w_\w|[a-z][A-Z]|(?<!/)/\w++/|(?<![0-9A-Za-z])0x[0-9a-f]"
-)
-_HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+\S")
-BULLET: Final = re.compile(r"\s*+(?:[-*•·–]|\d{1,2}[.)]|[a-zA-Z][.)])\s++")
-_MAIL_HEAD: Final = re.compile(r"\s*+(?:From|To|Cc|Subject|Sent|Date): \S")
-_PERSONAL: Final = re.compile(
+_CODE_SIGN: Final = regex(r"[{}<>=;|\\$&*^~]|\(\)|->|::|\w\(|\w_\w|[a-z][A-Z]|(?<!/)/\w++/|(?<![0-9A-Za-z])0x[0-9a-f]")
+_HEADING: Final = regex(r"\s{0,3}#{1,6}\s+\S")
+BULLET: Final = regex(r"\s*+(?:[-*•·–]|\d{1,2}[.)]|[a-zA-Z][.)])\s++")
+_MAIL_HEAD: Final = regex(r"\s*+(?:From|To|Cc|Subject|Sent|Date): \S")
+_PERSONAL: Final = regex(
     r"(?i)(?<![-\\$])\b(?:i|i'?m|i'?d|i'?ll|i'?ve|me|my|mine|we|we'?re|we'?d|we'?ll|we'?ve|us|our|let'?s|you|your|you'?re|u|pls"
     r"|please)\b"
 )
-_SPEAKER: Final = re.compile(
+_SPEAKER: Final = regex(
     r"(?i)(?<![-\\$])\b(?:i|i'?m|i'?d|i'?ll|i'?ve|me|my|let'?s|can (?:you|we)|could (?:you|we)|should we|pls|hmm|ok"
     r"|oh)\b"
 )
 """Words of somebody who speaks for themselves; reviewers, too, write `our hook` and `please`."""
-_ADVICE: Final = re.compile(
+_ADVICE: Final = regex(
     r"(?i)\b(?:consider|recommend|suggest) (?:\w{1,12}ly )?\w{2,20}ing\b|\bPlease either\b"
     r"|\b(?:lacks?|missing) (?:unit |direct |any )*(?:tests?|validation|coverage)\b"
     r"|\bLow Severity\b|\bthis (?:could|may|might|would) (?:lead|cause|result|break|overwrite)\b"
 )
 """How reviews, mostly those of programs, word what to do about a finding."""
-_ASKED_ABOUT: Final = re.compile(
+_ASKED_ABOUT: Final = regex(
     r"(?i)\b(?:look (?:at|into)|check|fix|address|handle|ideas?|thoughts?|feedback|comments?|clarify|explain|about"
     r"|this)\b"
 )
-_QUOTED_OBJECT: Final = re.compile(r"[ :](?=\d{1,2}[.)]\s|(?:The|This|In|If|When)\s|[A-Z][a-z]{1,30}+[A-Z])")
+_QUOTED_OBJECT: Final = regex(r"[ :](?=\d{1,2}[.)]\s|(?:The|This|In|If|When)\s|[A-Z][a-z]{1,30}+[A-Z])")
 """Where a line that asks somebody to look at something goes on with what was copied."""
-_ANNOUNCING: Final = re.compile(
+_ANNOUNCING: Final = regex(
     r"(?i)\b(?:feedback|comments?|review\w*|suggest\w*|errors?|output|logs?|trace|message|report|response|result|says?"
     r"|said|got|get(?:ting)?|see(?:ing)?|saw|shows?|this|these|following|below|here|here'?s|mentioned|clarify|explain"
     r"|look at|address|handle|fix|from|about|prompt|warning|it'?s|above)\b"
 )
-_REVIEW: Final = re.compile(
+_REVIEW: Final = regex(
     r"(?i)\s*+(?:(?:Low|Medium|High|Critical)\s(?:Severity|Priority)|\*{0,2}(?:P[0-3]|Severity|Suggestion|"
     r"Recommendation|Issue|Problem|Impact|Root cause|Summary|Context|Details)\b\*{0,2}\s*[:：]"
     r"|(?:Consider|Either|To fix|Additionally,|However,|Missing|Potential)\b.{40,})"
 )
-_NAME_OF_CODE: Final = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(\)|`|\\[nrt]\b|(?<!\S)\.[a-z]\w|(?<!\S)--?[a-z]")
-_SENTENCE_END: Final = re.compile(r"[.?!\n]")
+_NAME_OF_CODE: Final = regex(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(\)|`|\\[nrt]\b|(?<!\S)\.[a-z]\w|(?<!\S)--?[a-z]")
+_SENTENCE_END: Final = regex(r"[.?!\n]")
 _COLONS: Final = (":", "：")
 _LEAD: Final = 60
 """So many characters before the colon are looked at for what announces a quotation."""

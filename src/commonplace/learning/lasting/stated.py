@@ -7,7 +7,6 @@ counts at once; that of others counts while little is known about the person.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Mapping
 from itertools import pairwise
@@ -15,20 +14,21 @@ from typing import Final, get_args
 
 from commonplace.learning.reading.cues import LANGUAGES, Cue, SentenceCues
 from commonplace.memory.entries import Kind
+from commonplace.patterns import regex
 
 BITS: Final = 17
 """Features are hashed to so many bits."""
-_TOKEN: Final = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:'[a-z]+)?|[./_-]+|[^\w\s]")
-_NUMBER: Final = re.compile(r"\d[\d.]*")
-_CODE: Final = re.compile(r"\w[/_]\w|\w\.\w{1,4}\b|--\w")
-_NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
+_TOKEN: Final = regex(r"[\u3400-\u9fff]|[^\W_]+(?:'[a-z]+)?|[./_-]+|[^\w\s]")
+_NUMBER: Final = regex(r"\d[\d.]*")
+_CODE: Final = regex(r"\w[/_]\w|\w\.\w{1,4}\b|--\w")
+_NAME: Final = regex(r"\b[A-Z]{2,}|[a-z][A-Z]")
 _CUES: Final[tuple[Cue, ...]] = get_args(Cue)
-_QUOTED: Final = re.compile(r"(?:[\"“„]|«\s*+)(?>(?:[^\s\"“”„«»]++\s++){2,})[^\"“”„«»]*+[\"”“»]")
+_QUOTED: Final = regex(r"(?:[\"“„]|«\s*+)(?>(?:[^\s\"“”„«»]++\s++){2,})[^\"“”„«»]*+[\"”“»]")
 """Words in quotation marks are somebody else's, or the text of something."""
-_JOKE: Final = re.compile(r"(?i)\b(?:(?:ha){2,}|lol|rofl|jaja|haha\w*)\b|:-?[DP](?!\w)|;-?\)|😂|🤣|哈哈")
+_JOKE: Final = regex(r"(?i)\b(?:(?:ha){2,}|lol|rofl|jaja|haha\w*)\b|:-?[DP](?!\w)|;-?\)|😂|🤣|哈哈")
 _OWN: Final = 0.5
 """A sentence of which a smaller share is the person's own only quotes."""
-_STANDING: Final = re.compile(
+_STANDING: Final = regex(
     r"\b(?:from (?:now|here) on|(?:going|moving) forward|next time|as a rule|every ?time|ever again|in all my"
     r"|for all my|unless i (?:ask|say|tell)|remember (?:to|that|this)|don't ever|when(?:ever)? in doubt"
     r"|where(?:ver)? (?:we|you|i|it'?s) can\b|(?:where|when)ever (?:we|you|it'?s )?possible"
@@ -37,12 +37,12 @@ _STANDING: Final = re.compile(
     r"|désormais|dorénavant|à partir de maintenant|la prochaine fois|à chaque fois|dans tous mes)\b"
     r"|从现在(?:起|开始)|以后|今后|下次|每次|所有(?:我的)?项目"
 )
-_DELIBERATE: Final = re.compile(
+_DELIBERATE: Final = regex(
     r"^(?:please |but |and |no,? )?prefer\b|\b(?:on purpose|by design|deliberately|intentionally)\b"
     r"|\b(?:mit absicht|absichtlich|a propósito|exprès|volontairement)\b|故意|有意"
 )
 """A choice that somebody made, told to somebody who did not know it."""
-_ANSWERING: Final = re.compile(
+_ANSWERING: Final = regex(
     r"\byour (?:answers|replies|responses|explanations|summaries)\b|\b(?:plain words|no jargon)\b"
     r"|\b(?:short|shorter|brief|briefer|concise|long|longer) (?:answers|replies|responses|summaries)\b"
     r"|\banswer (?:me )?in (?:english|german|french|spanish|chinese|one|two|a few)\b"
@@ -52,7 +52,7 @@ _ANSWERING: Final = re.compile(
 """How the person wants to be answered: that holds for the next answer, too."""
 _OUTRIGHT: Final[frozenset[Cue]] = frozenset({"lasting", "mine", "forbid", "blame", "consent", "scope"})
 _FACT: Final[frozenset[Cue]] = frozenset({"infra", "fact"})
-_EXACT: Final = re.compile(r"\d{2}|[\w-]\.[a-z]{2,6}\b|\w/\w")
+_EXACT: Final = regex(r"\d{2}|[\w-]\.[a-z]{2,6}\b|\w/\w")
 """A port, a version, a host or a path: a fact about machines that can be looked up nowhere else."""
 _AGAINST: Final[frozenset[Cue]] = frozenset({"product", "others", "once", "unreal", "transient", "gave_up"})
 _KINDS: Final[tuple[tuple[frozenset[Cue], Kind], ...]] = (

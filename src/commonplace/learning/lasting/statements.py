@@ -7,7 +7,6 @@ say what `it` is. What only many sessions tell about a person is added later
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -33,6 +32,7 @@ from commonplace.learning.reading.session_view import (
 )
 from commonplace.memory.entries import Kind
 from commonplace.memory.lessons import JudgeInput, WritingSample
+from commonplace.patterns import regex
 
 LEAST: Final = 0.15
 """What is less likely to last is not stored; a person's habits raise a statement by far less."""
@@ -47,11 +47,11 @@ _BETWEEN: Final = 8
 _SAID: Final = "the user said:"
 _CALLS: Final = 50
 """A reply belongs to one of so many events before it."""
-_GREETING: Final = re.compile(
+_GREETING: Final = regex(
     r"(?i)^(?>(?:(?:thanks|thank you|thx|great|nice|perfect|ok|okay|cool|good|yes|yep|yeah|sure|oh|ah|hmm?|phew|well"
     r"|sorry|haha|ha|hey|hi|danke|gracias|merci)\b[.!,:;) ]{1,4})+)(?>(?:and |so |but )?)"
 )
-_HAN: Final = re.compile(r"[\u3400-\u9fff]{5}")
+_HAN: Final = regex(r"[\u3400-\u9fff]{5}")
 _AUTHORS: Final = {"plan": Author.PLAN, "harness": Author.HARNESS}
 """Authors of whole messages, by the words that imports note."""
 

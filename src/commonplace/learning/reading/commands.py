@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.reading import tables
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
-_SPACE: Final = re.compile(r"\s+")
-_WAIT: Final = re.compile(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
-_SHOWN: Final = re.compile(r"(?:(?<!\s)\s+)?(?:(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|2>&1$)")
+_SPACE: Final = regex(r"\s+")
+_WAIT: Final = regex(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
+_SHOWN: Final = regex(r"(?:(?<!\s)\s+)?(?:(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|2>&1$)")
 _LOOKING: Final = tables.words("looking")
 _LOOKS: Final = tables.pattern("looking_commands")
 _RUNNERS: Final = frozenset(
@@ -24,13 +25,13 @@ _VERIFY: Final = tables.pattern("verify", r"(?:^|[\s/])", r"(?![\w-])", re.NOFLA
 _CHECKS: Final = tables.pattern("checks", flags=re.NOFLAG)
 _NOT_CHECKING: Final = tables.words("not_checking")
 _BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
-_MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w{0,40}){0,9}) -\w{0,40}m (?:\"[^\"]*\"|'[^']*')")
-_ASSIGNED: Final = re.compile(r"(?<![\w$-])([A-Z0-9_]{1,80}+)=(?:\"[^\"$]*\"|'[^']*'|[^\s'\"$;&|]++)")
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|COOKIE")
+_MESSAGE: Final = regex(r"(\bcommit(?: -[a-ln-zA-Z]\w{0,40}){0,9}) -\w{0,40}m (?:\"[^\"]*\"|'[^']*')")
+_ASSIGNED: Final = regex(r"(?<![\w$-])([A-Z0-9_]{1,80}+)=(?:\"[^\"$]*\"|'[^']*'|[^\s'\"$;&|]++)")
+_SECRET_NAME: Final = regex(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|COOKIE")
 _INSTALLS: Final = tables.pattern("installs")
 _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
-_SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
-_HIDES: Final = re.compile(r"\|\| *(?:true|:|echo)|; *true$")
+_SUBCOMMAND: Final = regex(r"[a-z][a-z0-9:_-]{1,30}")
+_HIDES: Final = regex(r"\|\| *(?:true|:|echo)|; *true$")
 
 
 class Command(msgspec.Struct, frozen=True):

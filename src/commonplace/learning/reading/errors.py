@@ -10,15 +10,16 @@ from commonplace.learning.reading.findings import FindingEvidence, quote
 from commonplace.learning.reading.literals import LiteralGate
 from commonplace.learning.reading.session_view import ToolUse
 from commonplace.memory.injection import is_injection
+from commonplace.patterns import regex
 
 _ERROR: Final = tables.pattern("error")
 _SUMMARY: Final = tables.pattern("counting")
 _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
-_PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
+_PIPED: Final = regex(r"\|\s*(?:tail|head|tee)\b[^|]*$")
 _LOCKED: Final = tables.pattern("locked")
 _PASSING: Final = tables.pattern("passing", flags=re.NOFLAG)
 _MAY_PASS: Final = LiteralGate({"passing": [_PASSING.pattern]})
-_NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]{0,400}(?:No such file|Not a directory|no such file)")
+_NO_SUCH_PLACE: Final = regex(r"\bcd: [^\n]{0,400}(?:No such file|Not a directory|no such file)")
 _STOPPED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
 _SEARCHES: Final = ("grep", "rg ", "test ", "[ ", "diff ", "git diff")

@@ -6,7 +6,6 @@ that the person left without an open error is a success; one that nobody confirm
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal
 
 from commonplace.learning.reading import commands, errors, patches, sentences, tables
@@ -14,13 +13,14 @@ from commonplace.learning.reading.findings import Outcome, SessionTask, quote
 from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText
 from commonplace.learning.reading.tasks import words_of
 from commonplace.memory.injection import fetches_and_runs
+from commonplace.patterns import regex
 
 Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
 _HALF_DONE: Final = tables.pattern("half_done")
 _ONLY_AGREES: Final = tables.pattern("says_yes")
 _NOT_FOUND: Final = 127
 """The exit code of a shell that did not find the command."""
-_PASSED: Final = re.compile(r"\b[1-9]\d* passed\b")
+_PASSED: Final = regex(r"\b[1-9]\d* passed\b")
 _REDONE: Final[dict[Verdict, Verdict]] = {"rejection": "redone"}
 
 

@@ -11,9 +11,10 @@ import msgspec
 from commonplace.learning.reading import tables
 from commonplace.learning.reading.findings import quote
 from commonplace.learning.reading.session_view import ToolUse
+from commonplace.patterns import regex
 from commonplace.redact import redact_all
 
-_FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
+_FILE: Final = regex(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
 _EDITS: Final = tables.words("edit_tools")
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import Final
 
 import msgspec
 
 from commonplace.learning.reading.session_view import SessionView, ToolUse
+from commonplace.patterns import regex
 from commonplace.projects import evidence
 from commonplace.projects.evidence import CallTrace, FolderEvidence, SessionTrace
 
-_PATCHED: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (\S.*)")
+_PATCHED: Final = regex(r"\*\*\* (?:Update|Add|Delete) File: (\S.*)")
 
 
 class _EditArguments(msgspec.Struct):

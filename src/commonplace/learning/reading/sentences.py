@@ -18,11 +18,12 @@ from commonplace.learning.reading import cues as languages
 from commonplace.learning.reading import tables
 from commonplace.learning.reading.cues import SentenceCues
 from commonplace.memory.sentence_split import split
+from commonplace.patterns import regex
 
-_FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_TAG: Final = re.compile(r"<(?:([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?|/([a-zA-Z][\w-]{1,40}))>")
-_RULED: Final = re.compile(r"^[-=_*]{3,} *$.*?(?:^[-=_*]{3,} *$|\Z)", re.DOTALL | re.MULTILINE)
-_QUOTED: Final = re.compile(
+_FENCE: Final = regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_TAG: Final = regex(r"<(?:([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?|/([a-zA-Z][\w-]{1,40}))>")
+_RULED: Final = regex(r"^[-=_*]{3,} *$.*?(?:^[-=_*]{3,} *$|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED: Final = regex(
     r"“[^“”]{20,}”|„[^„“”]{20,}[“”]|«[^«»]{20,}»|「[^「」]{8,}」|“[^“”，。；]*[，。；][^“”]*”"
     r"|\"[^\"]{24,}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){4,}'(?!\w)"
 )
@@ -30,14 +31,14 @@ _MIN_QUOTED: Final = 5
 """Fewer words in single quotes are a name or an example."""
 _OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
 _ANNOUNCED: Final = tables.pattern("announced")
-_SPEAKER: Final = re.compile(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
-_MAIL: Final = re.compile(
+_SPEAKER: Final = regex(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
+_MAIL: Final = regex(
     r"(?:From|To|Cc|Subject|Date|Von|An|Betreff|De|Para|Asunto|À|Objet|发件人|主题)[:：] "
     r"|\S{1,20}(?: \S{1,20})?\s+\[?\d{1,2}:\d\d(?: ?[AaPp][Mm])?\]?$"
 )
 """Lines that somebody else's words come after: a mail's head, a name and a time in a chat."""
-_HEADING: Final = re.compile(r"#{1,6} \S")
-_BULLET: Final = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s+")
+_HEADING: Final = regex(r"#{1,6} \S")
+_BULLET: Final = regex(r"\s*(?:[-*•·]|\d{1,2}[.)])\s+")
 _UNTOLD: Final = ("en", "de", "es", "fr")
 _FEW_WORDS: Final = 4
 """In fewer words than these, marks of a language mislead."""

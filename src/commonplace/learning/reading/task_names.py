@@ -7,7 +7,6 @@ something is taken; where none does, the name tells which files were changed or 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,17 +15,16 @@ from commonplace.learning.reading.cues import Cue, SentenceCues
 from commonplace.learning.reading.findings import SessionTask, quote
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import ToolUse, UserText
+from commonplace.patterns import regex
 
-_CLAUSE: Final = re.compile(
+_CLAUSE: Final = regex(
     r"[,;(—–!?]\s|[:.] |\s-{1,2}\s|[，；：。！？（]|\s(?:because|since|weil|denn|porque|parce que|car)\s"
 )
 _WHEN: Final = tables.pattern("when")
 _ASIDE: Final = tables.pattern("aside_in_names")
-_QUOTED: Final = re.compile(
-    r"“[^”]*”?|„[^“”]*[“”]?|«[^»]*»?|\"[^\"]*\"?|\([^)]*\)?|`[^`]{40,}`?|…|[‘’'](?=\s)|\s[‘'](?=\w)"
-)
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_SPACE: Final = re.compile(r"\s+")
+_QUOTED: Final = regex(r"“[^”]*”?|„[^“”]*[“”]?|«[^»]*»?|\"[^\"]*\"?|\([^)]*\)?|`[^`]{40,}`?|…|[‘’'](?=\s)|\s[‘'](?=\w)")
+_HAN: Final = regex(r"[\u3400-\u9fff]")
+_SPACE: Final = regex(r"\s+")
 _NOT_ASKED: Final[tuple[Cue, ...]] = ("others", "retraction", "lasting")
 """Words of others, what is taken back, and standing wishes name no task."""
 _ASKS: Final[tuple[Cue, ...]] = ("request", "problem")

@@ -16,11 +16,12 @@ from commonplace.learning.reading.cues import SentenceCues
 from commonplace.learning.reading.findings import SessionTask, quote
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Interruption, ModelText, SessionView, ToolUse, UserText, ViewEvent
+from commonplace.patterns import regex
 
-_WORD: Final = re.compile(r"[A-Za-zÀ-ÿ_][\wÀ-ÿ./-]{2,}|[\u3400-\u9fff]{2}")
+_WORD: Final = regex(r"[A-Za-zÀ-ÿ_][\wÀ-ÿ./-]{2,}|[\u3400-\u9fff]{2}")
 _STOP: Final = tables.words("dull_in_tasks")
 _FOLLOW_UP: Final = tables.pattern("follow_up")
-_AND: Final = re.compile(r"(?:and|und|y|et)\s.*[?？]$", re.IGNORECASE)
+_AND: Final = regex(r"(?:and|und|y|et)\s.*[?？]$", re.IGNORECASE)
 _FINISHING: Final = tables.pattern("finishing")
 _POINTS_BACK: Final = tables.pattern("points_back")
 _SHARED: Final = 0.34

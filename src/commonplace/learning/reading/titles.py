@@ -8,10 +8,11 @@ from typing import Final
 from commonplace.learning.lasting import authors
 from commonplace.learning.lasting.authors import Author
 from commonplace.learning.reading.session_view import SessionView, ToolUse, UserText
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
-_HEADING: Final = re.compile(r"(?m)^#{1,3} ++(\S.*)$")
-_PLAN_WORD: Final = re.compile(r"^(?:implementation )?plan\b(?: (?:for|to)\b)?[ :–—-]*+", re.IGNORECASE)
+_HEADING: Final = regex(r"(?m)^#{1,3} ++(\S.*)$")
+_PLAN_WORD: Final = regex(r"^(?:implementation )?plan\b(?: (?:for|to)\b)?[ :–—-]*+", re.IGNORECASE)
 _USUAL: Final = frozenset({"main", "master", "develop", "development", "dev", "trunk", "head", "staging", "production"})
 """Branches that tell nothing about a session."""
 _LONGEST: Final = 80

@@ -10,7 +10,6 @@ text out. Session ledgers keep it, so a later note can bring it back.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +30,7 @@ from commonplace.memory.recall import section_cache
 from commonplace.memory.restore import restore_outputs
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import baseline, layout, staging
+from commonplace.patterns import regex
 from commonplace.projects import assignment
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
@@ -39,7 +39,7 @@ from commonplace.state.database import Row, Transaction
 from commonplace.state.home import Home
 from commonplace.state.outputs import Output
 
-_QUOTED: Final = re.compile(r'"([^"]{3,})"')
+_QUOTED: Final = regex(r'"([^"]{3,})"')
 _ENOUGH: Final = 3
 """A text of at least this many words is forgotten itself, not only the entry that it names."""
 _DONE: Final = ("succeeded", "unchanged")

@@ -8,7 +8,6 @@ any case and with any punctuation between them; for that, the number of its word
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -19,6 +18,7 @@ import msgspec
 
 from commonplace.memory import similarity
 from commonplace.memory.sentence_split import split
+from commonplace.patterns import regex
 from commonplace.protocol.ids import parse_time
 from commonplace.rollout import decisions
 
@@ -30,9 +30,9 @@ _MIN_WORDS: Final = 2
 """Texts of fewer words are compared as a whole only."""
 _BYTES: Final = 6
 """The length of a word's hash, in bytes."""
-_TOKEN: Final = re.compile(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_WORD: Final = re.compile(r"[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
+_TOKEN: Final = regex(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
+_HAN: Final = regex(r"[\u3400-\u9fff]")
+_WORD: Final = regex(r"[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
 """As `alike` has them, so that no word of a text is missed."""
 _EDGES: Final = "./:@#+-_"
 

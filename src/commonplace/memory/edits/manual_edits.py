@@ -25,14 +25,15 @@ from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.files.handbook import MARK
 from commonplace.memory.workspace import baseline, layout
+from commonplace.patterns import regex
 from commonplace.protocol.ids import wire_time
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 
-_MARKS: Final = re.compile(rf"(?:(?<!\s)\s+)?(?:{MARK}|\[\d+\])")
-_EXITED: Final = re.compile(r" \(exit 0(?: here)?\)$")
-_QUOTED: Final = re.compile(r'^(?:[^"`]{0,80}: )?"(?P<quote>.+?)"(?: -> (?s:.*))?\Z')
-_FRAME: Final = re.compile(
+_MARKS: Final = regex(rf"(?:(?<!\s)\s+)?(?:{MARK}|\[\d+\])")
+_EXITED: Final = regex(r" \(exit 0(?: here)?\)$")
+_QUOTED: Final = regex(r'^(?:[^"`]{0,80}: )?"(?P<quote>.+?)"(?: -> (?s:.*))?\Z')
+_FRAME: Final = regex(
     r"^(?:#|scope:|applies_to:|- rollout_summaries/|- extensions/|v1$|---$|\s*- desc: |- \[\d+\] turn |"
     r"- \d+ more: read |"
     r"(?:description|task|task_group|task_outcome|cwd|keywords|updated_at|rollout_path|rollout_summary_file|thread_id|"
@@ -40,9 +41,9 @@ _FRAME: Final = re.compile(
     r"(?:Preference signals|Reusable knowledge|Failures and how to do differently|References|Key steps):?$|"
     r"What single sessions taught|No raw memories yet|Nothing is known yet)"
 )
-_SCOPE: Final = re.compile(r"^scope: (?:project )?(.+)$")
-_GROUP: Final = re.compile(r"^task_group: (.+)$", re.MULTILINE)
-_LEARNINGS: Final = re.compile(r"^\s*- learnings: ")
+_SCOPE: Final = regex(r"^scope: (?:project )?(.+)$")
+_GROUP: Final = regex(r"^task_group: (.+)$", re.MULTILINE)
+_LEARNINGS: Final = regex(r"^\s*- learnings: ")
 _INDEX: Final = "## What's in Memory"
 _UNTOLD: Final = (
     "### keywords",

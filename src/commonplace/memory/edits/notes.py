@@ -26,6 +26,7 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.workspace.layout import NOTES
+from commonplace.patterns import regex
 from commonplace.rollout.private_folders import make_private
 
 Action = Literal["remember", "change", "forget"]
@@ -33,21 +34,21 @@ MAX_NAME: Final = 128
 """The longest name of a note's file, in bytes."""
 MAX_NOTE_BYTES: Final = 64 * 1024
 """How much of a note is read."""
-_NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
-_FIELD: Final = re.compile(r"^(remember|change|to|forget|scope)\s*[:：]\s*+(.*)$", re.IGNORECASE)
+_NAME: Final = regex(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
+_FIELD: Final = regex(r"^(remember|change|to|forget|scope)\s*[:：]\s*+(.*)$", re.IGNORECASE)
 _POLITE: Final = r"^(?:please |pls |bitte |por favor |s'il te plaît |请)?"
-_FORGETS: Final = re.compile(
+_FORGETS: Final = regex(
     _POLITE + r"(?:forget|remove|delete|drop|don't remember|do not remember|vergiss|lösche|olvida|borra|oublie|supprime"
     r"|忘记|忘掉|删除)[:,]?\s*(?:that |about |the (?:note|rule|wish) (?:that |about )?|dass |que )?",
     re.IGNORECASE,
 )
-_REMEMBERS: Final = re.compile(
+_REMEMBERS: Final = regex(
     _POLITE + r"(?:remember|note|keep in mind|merk dir|recuerda|retiens|记住)[:,]?\s*(?:that |to |dass |que )?",
     re.IGNORECASE,
 )
 _BY_MODEL: Final = "written by: a model"
 _WITH_CONSENT: Final = "with consent"
-_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_SLUG: Final = regex(r"[^a-z0-9]+")
 
 
 class Note(msgspec.Struct, frozen=True):

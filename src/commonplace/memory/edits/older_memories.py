@@ -24,6 +24,7 @@ from commonplace.memory.edits.manual_edits import statement_of
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.files import raw_memories
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 from commonplace.projects.identity import look
 
 MARKS: Final = (layout.MEMORY, layout.SUMMARY, layout.RAW, layout.SUMMARIES)
@@ -34,9 +35,9 @@ _SEEDED: Final = f"{layout.EXTENSIONS}/ad_hoc/{layout.INSTRUCTIONS}"
 _INDEX: Final = "what's in memory"
 _LISTS: Final = ("rollout_summary_files", "keywords", "extension_resource_files", "rollout summary files")
 """Headings in `MEMORY.md` whose bullets point at other files."""
-_CWD: Final = re.compile(r"cwd=([^;,]+)")
-_FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_BULLET: Final = re.compile(r"\A[ \t]*+(?:[-*+]|[0-9]{1,3}[.)])[ \t]++(?=\S)")
+_CWD: Final = regex(r"cwd=([^;,]+)")
+_FRONT: Final = regex(r"\A---\n.*?\n---\n", re.DOTALL)
+_BULLET: Final = regex(r"\A[ \t]*+(?:[-*+]|[0-9]{1,3}[.)])[ \t]++(?=\S)")
 _LEARNINGS: Final = "learnings:"
 _LONGEST: Final = 2_000
 """How many characters a note may have; a longer text is kept whole, beside the memory."""

@@ -22,19 +22,20 @@ from commonplace.memory.entries import normal
 from commonplace.memory.files import lesson_text
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.staging import put
+from commonplace.patterns import regex
 from commonplace.state import outputs
 from commonplace.state.database import Row
 from commonplace.state.outputs import Output
 
-_REFERENCE: Final = re.compile(r"^- \[(\d+)\] turn ")
-_NUMBER: Final = re.compile(r"\[(\d+)\]")
-_NUMBERS: Final = re.compile(r"(?:(?<!\s)\s+)?(?:\[\d{1,9}\]){1,99}\s*$")
-_QUOTED: Final = re.compile(r'"([^"]+)"')
+_REFERENCE: Final = regex(r"^- \[(\d+)\] turn ")
+_NUMBER: Final = regex(r"\[(\d+)\]")
+_NUMBERS: Final = regex(r"(?:(?<!\s)\s+)?(?:\[\d{1,9}\]){1,99}\s*$")
+_QUOTED: Final = regex(r'"([^"]+)"')
 _TAKEAWAY: Final = " Best takeaway: "
-_SECTION: Final = re.compile(
+_SECTION: Final = regex(
     r"^(?:Preference signals:|Reusable knowledge:|Failures and how to do differently:|References:?|Key steps:)$"
 )
-_NAMED: Final = re.compile(r"^(task: |#{1,3} Task \d+: |# |description: )(.*)$")
+_NAMED: Final = regex(r"^(task: |#{1,3} Task \d+: |# |description: )(.*)$")
 _KEYWORDS: Final = "keywords: "
 _UNNAMED: Final = "session"
 _FEW: Final = 3

@@ -16,17 +16,18 @@ from commonplace.memory.entries import GLOBAL, Entry, Kind, Source, entry_id
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.files.handbook import HandbookBlock
 from commonplace.memory.files.raw_memories import RawMemory
+from commonplace.patterns import regex
 
-_FILE: Final = re.compile(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
-_UPDATED: Final = re.compile(r"updated_at=([^,)]+)")
-_MARK: Final = re.compile(r"\[Task (\d+)\]")
-_NUMBER: Final = re.compile(r"^## Task \d+:")
+_FILE: Final = regex(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
+_UPDATED: Final = regex(r"updated_at=([^,)]+)")
+_MARK: Final = regex(r"\[Task (\d+)\]")
+_NUMBER: Final = regex(r"^## Task \d+:")
 _KIND: Final[dict[str, Kind]] = {
     "User preferences": "preference",
     "Reusable knowledge": "environment",
     "Failures and how to do differently": "failure",
 }
-_TRIM: Final = re.compile(rf"(?:(?<!\s)\s+)?(?:{reader.MARK})")
+_TRIM: Final = regex(rf"(?:(?<!\s)\s+)?(?:{reader.MARK})")
 
 Gone = Callable[[str], bool]
 

@@ -8,18 +8,18 @@ that rest on them can be removed. Notes never age.
 from __future__ import annotations
 
 import os
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from commonplace.memory.workspace.layout import EXTENSIONS, INSTRUCTIONS
 from commonplace.memory.workspace.staging import put
+from commonplace.patterns import regex
 
 AD_HOC: Final = "ad_hoc"
 RESOURCES: Final = "resources"
 MAX_AGE: Final = timedelta(days=7)
-_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_TIME: Final = regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}")
 _AD_HOC_INSTRUCTIONS: Final = """\
 # Notes
 

@@ -6,22 +6,23 @@ them and a checker can name them.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
+
+from commonplace.patterns import regex
 
 CLOSING: Final = ("User preferences", "Reusable knowledge", "Failures and how to do differently")
 FILES: Final = "rollout_summary_files"
 RESOURCES: Final = "extension_resource_files"
 KEYWORDS: Final = "keywords"
-SHORT_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}(?=-7))?")
+SHORT_ID: Final = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}(?=-7))?")
 """The beginning of a thread's id that tells it from others; in those that begin with the time, a longer one."""
 MARK: Final = r"\[Task \d{1,9}\]|\(\d{1,9} sessions\)|\[ad-hoc note\]|\[[0-9a-f]{8}[0-9a-f, -]{0,60}\]"
 """What may stand at the end of a bullet: its tasks, how many sessions taught it, a note, the ids of sessions."""
 _GROUP: Final = "# Task Group: "
-_TASK: Final = re.compile(r"^## Task (\d{1,9}): (.*)$")
-_SCOPE: Final = re.compile(r"^scope: (.*)$")
+_TASK: Final = regex(r"^## Task (\d{1,9}): (.*)$")
+_SCOPE: Final = regex(r"^scope: (.*)$")
 
 
 class NumberedLine(msgspec.Struct, frozen=True):

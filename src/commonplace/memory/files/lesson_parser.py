@@ -16,14 +16,15 @@ from commonplace.memory import lessons
 from commonplace.memory.entries import KINDS, Kind
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, TaskLessons
+from commonplace.patterns import regex
 
-_TASK: Final = re.compile(r"^### Task \d+: (.*)$")
-_REFERENCE: Final = re.compile(
+_TASK: Final = regex(r"^### Task \d+: (.*)$")
+_REFERENCE: Final = regex(
     r"^- \[(?P<n>\d+)\] turn (?P<turn>\d+), bytes (?P<start>\d+)-(?P<end>\d+), "
     r'(?P<how>(?:[^:"`]|`[^`]*`)*): "(?P<quote>.*)"$'
 )
-_COMMAND: Final = re.compile(r"`([^`]+)`")
-_NUMBERS: Final = re.compile(r"(?:(?<!\s)\s+)?((?:\[\d{1,9}\]){1,99})\s*$")
+_COMMAND: Final = regex(r"`([^`]+)`")
+_NUMBERS: Final = regex(r"(?:(?<!\s)\s+)?((?:\[\d{1,9}\]){1,99})\s*$")
 _PLAINEST: Final[dict[str, Kind]] = {
     "Preference signals:": "preference",
     "Reusable knowledge:": "environment",
@@ -36,18 +37,18 @@ _BEGINS: Final[tuple[tuple[str, str, Kind], ...]] = (
     ("Reusable knowledge:", "decided by the user", "decision"),
     ("Reusable knowledge:", "steps ", "procedure"),
 )
-_SAID: Final = re.compile(
+_SAID: Final = regex(
     r'^(?P<lead>[^"`]{0,80}|[^"`]{0,60}`[^`]*`[^"`]{0,20}): "(?P<quote>.+?)"(?: -> (?P<default>(?s:.+)))?\Z'
 )
-_FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
+_FIX: Final = regex(r"^`.+ worked \(exit 0\)$")
 
 
-_JUDGED: Final = re.compile(r" \(([a-z]{2,20}), ([01]\.\d{2,3})(?:, (everywhere|project))?\)$")
+_JUDGED: Final = regex(r" \(([a-z]{2,20}), ([01]\.\d{2,3})(?:, (everywhere|project))?\)$")
 """What a reference says of a lesson that was judged: its kind, how likely it lasts, and whom it is for."""
-_HEAD: Final = re.compile(r"^(cwd|keywords|task_group): (.*)$", re.MULTILINE)
-_DIALOGUE: Final = re.compile(r"(?<![\d,])([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")
-_SUMMARY_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
-_STEP: Final = re.compile(r"^- `(.+)` \(exit 0\)$")
+_HEAD: Final = regex(r"^(cwd|keywords|task_group): (.*)$", re.MULTILINE)
+_DIALOGUE: Final = regex(r"(?<![\d,])([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")
+_SUMMARY_TASK: Final = regex(r"^## Task \d+: (.*)$")
+_STEP: Final = regex(r"^- `(.+)` \(exit 0\)$")
 
 
 def of_input(source: RawMemory, project: str) -> list[SessionLesson]:

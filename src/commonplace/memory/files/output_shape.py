@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.state.outputs import Output
 
 OUTCOMES: Final = ("success", "partial", "fail", "uncertain")
@@ -12,9 +13,9 @@ KEYS: Final = ("description", "task", "task_group", "task_outcome", "cwd", "keyw
 SECTIONS: Final = ("Preference signals:", "Reusable knowledge:", "Failures and how to do differently:", "References:")
 MAX_SLUG: Final = 80
 """The longest slug, in characters."""
-_SLUG: Final = re.compile(r"[a-z0-9_-]+")
-_TASK: Final = re.compile(r"^### Task (\d+): (.+)$", re.MULTILINE)
-_SUMMARY_TASK: Final = re.compile(r"^## Task (\d+): (.+)$", re.MULTILINE)
+_SLUG: Final = regex(r"[a-z0-9_-]+")
+_TASK: Final = regex(r"^### Task (\d+): (.+)$", re.MULTILINE)
+_SUMMARY_TASK: Final = regex(r"^## Task (\d+): (.+)$", re.MULTILINE)
 
 
 def problem(output: Output) -> str | None:

@@ -22,6 +22,7 @@ import msgspec
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.layout import FOLDER, RAW, SUMMARIES
 from commonplace.memory.workspace.staging import put
+from commonplace.patterns import regex
 from commonplace.protocol.ids import parse_time
 
 MAX_FILE_BYTES: Final = 64 * 2**20
@@ -30,7 +31,7 @@ MAX_FILE_BYTES: Final = 64 * 2**20
 _TITLE: Final = "# Raw Memories\n\n"
 _NONE: Final = "No raw memories yet.\n"
 _INTRO: Final = "What single sessions taught (stage 1), merged in stable ascending order of their thread ids:\n\n"
-_BLOCK: Final = re.compile(
+_BLOCK: Final = regex(
     r"^## Thread `(?P<thread>[^`\n]+)`\n"
     r"updated_at: (?P<updated>[^\n]+)\n"
     r"cwd: (?P<cwd>[^\n]*)\n"
@@ -38,11 +39,11 @@ _BLOCK: Final = re.compile(
     r"rollout_summary_file: (?P<file>[^\n/]+\.md)\n\n",
     re.MULTILINE,
 )
-_HEADING: Final = re.compile(r"^(?=\\*## Thread `)", re.MULTILINE)
-_ESCAPED: Final = re.compile(r"^\\(?=\\*## Thread `)", re.MULTILINE)
-_BRANCH: Final = re.compile(r"^git_branch: ([^\n]*)$", re.MULTILINE)
-_SLUG: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[0-9a-zA-Z]{4}(?:-(?P<slug>.+))?\.md")
-_UUID: Final = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
+_HEADING: Final = regex(r"^(?=\\*## Thread `)", re.MULTILINE)
+_ESCAPED: Final = regex(r"^\\(?=\\*## Thread `)", re.MULTILINE)
+_BRANCH: Final = regex(r"^git_branch: ([^\n]*)$", re.MULTILINE)
+_SLUG: Final = regex(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[0-9a-zA-Z]{4}(?:-(?P<slug>.+))?\.md")
+_UUID: Final = regex(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HASHES: Final = 62**4
 _STRIDE: Final = 9_699_691

@@ -20,11 +20,12 @@ from commonplace.memory.files import handbook
 from commonplace.memory.files.handbook import HandbookBlock
 from commonplace.memory.recall import receipts
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 
 FILE: Final = "SKILL.md"
-_FIELD: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]*+(.*)$")
-_ONLY: Final = re.compile(r"^- only in (\S+); ", re.MULTILINE)
-_POINTER: Final = re.compile(r"\bskills/[\w./-]{1,200}/SKILL\.md\b")
+_FIELD: Final = regex(r"^([A-Za-z][\w-]*):[ \t]*+(.*)$")
+_ONLY: Final = regex(r"^- only in (\S+); ", re.MULTILINE)
+_POINTER: Final = regex(r"\bskills/[\w./-]{1,200}/SKILL\.md\b")
 _FOLDED: Final = (">", "|", ">-", "|-", ">+", "|+")
 
 

@@ -19,6 +19,7 @@ from commonplace.memory.files import handbook as reader
 from commonplace.memory.files.handbook import HandbookBlock, HandbookTask
 from commonplace.memory.injection import is_injection
 from commonplace.memory.workspace import baseline, layout
+from commonplace.patterns import regex
 from commonplace.redact import find
 
 SUMMARY_BYTES: Final = MemorySettings().summary_bytes
@@ -32,21 +33,21 @@ _TASK_PARTS: Final = (
     [reader.RESOURCES, reader.KEYWORDS],
     [reader.FILES, reader.RESOURCES, reader.KEYWORDS],
 )
-_SCOPE: Final = re.compile(r"^scope: (?:global|project \S.*|(?!general$|misc$)\S.*)$")
-_APPLIES: Final = re.compile(r"^applies_to: cwd=[^;]+; reuse_rule=\S.*$")
-_SUMMARY_FILE: Final = re.compile(
+_SCOPE: Final = regex(r"^scope: (?:global|project \S.*|(?!general$|misc$)\S.*)$")
+_APPLIES: Final = regex(r"^applies_to: cwd=[^;]+; reuse_rule=\S.*$")
+_SUMMARY_FILE: Final = regex(
     r"^- (rollout_summaries/[^ ()]+\.md) \(cwd=(?>(?:(?!, rollout_path=).)*), rollout_path=(?=[^,])"
     r"(?>(?:(?!, updated_at=).)*), updated_at=[^,)].*\)$"
 )
-_RESOURCE: Final = re.compile(r"^- (extensions/[^()]+\.md) \(cwd=[^,]+, source=[^)]+\)$")
-_SKILL: Final = re.compile(r"^- Related skill: (\S+)")
-_MARKS: Final = re.compile(r"((?:\[Task \d{1,9}\]){1,99})\s*$")
-_QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"")
-_BOLD: Final = re.compile(r"\*\*[^\s*][^*]*\*\*")
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
-_LINK: Final = re.compile(r"\]\(\s*(?:https?|file|ftp)://|<https?://", re.IGNORECASE)
-_LINKED: Final = re.compile(r"\]\(\s*(?=(?:https?|file|ftp)://)|<(?=https?://)", re.IGNORECASE)
+_RESOURCE: Final = regex(r"^- (extensions/[^()]+\.md) \(cwd=[^,]+, source=[^)]+\)$")
+_SKILL: Final = regex(r"^- Related skill: (\S+)")
+_MARKS: Final = regex(r"((?:\[Task \d{1,9}\]){1,99})\s*$")
+_QUOTED: Final = regex(r"`[^`]*`|\"[^\"]*\"")
+_BOLD: Final = regex(r"\*\*[^\s*][^*]*\*\*")
+_NAME: Final = regex(r"[a-z0-9][a-z0-9-]{0,63}")
+_PLACEHOLDER: Final = regex(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
+_LINK: Final = regex(r"\]\(\s*(?:https?|file|ftp)://|<https?://", re.IGNORECASE)
+_LINKED: Final = regex(r"\]\(\s*(?=(?:https?|file|ftp)://)|<(?=https?://)", re.IGNORECASE)
 _WRITTEN: Final = (layout.MEMORY, layout.SUMMARY)
 
 

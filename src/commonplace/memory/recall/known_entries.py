@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -17,9 +16,10 @@ from commonplace.memory.files.handbook import HandbookBlock
 from commonplace.memory.recall import receipts
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 from commonplace.projects.identity import Repositories
 
-_CWD: Final = re.compile(r"^applies_to:.*?\bcwd=([^;,]+)")
+_CWD: Final = regex(r"^applies_to:.*?\bcwd=([^;,]+)")
 
 
 async def known_entries(store: MemoryStore) -> list[KnownEntry]:

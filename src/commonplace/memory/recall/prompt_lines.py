@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -11,8 +10,9 @@ import msgspec
 from commonplace.context.truncate import approximate_tokens
 from commonplace.memory.entries import Entry
 from commonplace.memory.recall.section import Prompt, harmless
+from commonplace.patterns import regex
 
-_LEAD: Final = re.compile(r"^- (?:L\d+ )?")
+_LEAD: Final = regex(r"^- (?:L\d+ )?")
 
 
 class PromptLine(msgspec.Struct, frozen=True):

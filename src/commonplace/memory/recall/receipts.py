@@ -26,18 +26,19 @@ import msgspec
 from commonplace.memory.entries import GLOBAL, Entry, normal
 from commonplace.memory.files import handbook
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Larger files are not read."""
 Problem = Literal["no_such_file", "no_such_lines", "blank_lines"]
-_TAIL: Final = re.compile(rf"(?:\s{{0,8}}(?:{handbook.MARK})){{1,64}}$")
-_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_THREAD: Final = re.compile(r"\bthread_id[=:] ?([0-9a-f-]{36})\b")
-_RAW_BLOCK: Final = re.compile(r"^## Thread `([^`\n]+)`$")
-_TASK: Final = re.compile(r"^## Task (\d+):")
-_NOTE: Final = re.compile(r"^- (extensions/[^ ()]+)")
-_LAST_RUN: Final = re.compile(r"^- last run: (.+)$", re.MULTILINE)
-_TITLE: Final = re.compile(r"^#{3,4} (.+)$")
+_TAIL: Final = regex(rf"(?:\s{{0,8}}(?:{handbook.MARK})){{1,64}}$")
+_UUID: Final = regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_THREAD: Final = regex(r"\bthread_id[=:] ?([0-9a-f-]{36})\b")
+_RAW_BLOCK: Final = regex(r"^## Thread `([^`\n]+)`$")
+_TASK: Final = regex(r"^## Task (\d+):")
+_NOTE: Final = regex(r"^- (extensions/[^ ()]+)")
+_LAST_RUN: Final = regex(r"^- last run: (.+)$", re.MULTILINE)
+_TITLE: Final = regex(r"^#{3,4} (.+)$")
 _LEAST: Final = 12
 """Words shorter than this are found in too many places to tell an entry by."""
 _SHORTENED: Final = 139

@@ -23,13 +23,14 @@ from commonplace.memory.recall import known_entries, receipts, section, usage_co
 from commonplace.memory.recall.section import Prompt, SectionInput
 from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout, staging
+from commonplace.patterns import regex
 from commonplace.projects import lookup
 from commonplace.projects.identity import Repositories
 from commonplace.projects.scope import short_names
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 
-_PROFILE: Final = re.compile(r"^## User Profile[ \t]*\n(.*?)(?:(?=^#{1,2} )|\Z)", re.MULTILINE | re.DOTALL)
+_PROFILE: Final = regex(r"^## User Profile[ \t]*\n(.*?)(?:(?=^#{1,2} )|\Z)", re.MULTILINE | re.DOTALL)
 _NOTHING: Final = ("", "v1", "Nothing is known yet.")
 """Lines of a summary that say nothing."""
 _TOLD: Final = "told by the memory"

@@ -25,19 +25,18 @@ from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
 from commonplace.memory.audience import Audience
 from commonplace.memory.entries import SECTION_OF, Entry, Section
 from commonplace.memory.files.skills import Skill
+from commonplace.patterns import regex
 from commonplace.protocol.memory_traces import SECTION_OPENING
 from commonplace.redact import redact
 
 CLOSING: Final = "</commonplace_memory>"
 TOOLS: Final = frozenset({"search", "read", "find"})
 NOTE_TOOL: Final = "add_ad_hoc_note"
-_TAGS: Final = re.compile(
+_TAGS: Final = regex(
     r"<(?=[\s/]*(?:commonplace_memory|oai-mem-citation|citation_entries|rollout_ids|thread_ids)\b)", re.IGNORECASE
 )
-_UNSAFE: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
-_PLACE: Final = re.compile(r"\$([a-z]+)")
+_UNSAFE: Final = regex(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_PLACE: Final = regex(r"\$([a-z]+)")
 _MAX_ENTRY_BYTES: Final = 1_200
 """How many bytes of an entry a prompt holds."""
 _MAX_PROFILE_BYTES: Final = 800

@@ -26,16 +26,17 @@ from commonplace.memory.edits import notes
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.files import handbook, skills
 from commonplace.memory.workspace.layout import DIFF, MEMORY, NOTES, RAW, SKILLS, SUMMARIES, SUMMARY
+from commonplace.patterns import regex
 
 NOBODY: Final = "\0"
 """The owner of what no project may see."""
-_THREAD: Final = re.compile(r"^## Thread `([^`\n]+)`", re.MULTILINE)
-_FIELD: Final = re.compile(r"^(thread_id|task_group|cwd|rollout_summary_file): (.*?)\r?$", re.MULTILINE)
-_SCOPE: Final = re.compile(r"^[ \t]*(?:[-*] )?scope:[ \t]*project[ \t](.*)$", re.IGNORECASE)
-_HEADING: Final = re.compile(r"^(#{1,6}) (.+)$")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
-_SOURCE: Final = re.compile(rf"^- {SUMMARIES}/(\S++)(?:.*?\bcwd=([^,;)]+))?")
+_THREAD: Final = regex(r"^## Thread `([^`\n]+)`", re.MULTILINE)
+_FIELD: Final = regex(r"^(thread_id|task_group|cwd|rollout_summary_file): (.*?)\r?$", re.MULTILINE)
+_SCOPE: Final = regex(r"^[ \t]*(?:[-*] )?scope:[ \t]*project[ \t](.*)$", re.IGNORECASE)
+_HEADING: Final = regex(r"^(#{1,6}) (.+)$")
+_COMMIT: Final = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DRIVE: Final = regex(r"[A-Za-z]:[\\/]")
+_SOURCE: Final = regex(rf"^- {SUMMARIES}/(\S++)(?:.*?\bcwd=([^,;)]+))?")
 _EVERYBODY: Final = "every project"
 
 

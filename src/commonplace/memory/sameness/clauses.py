@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-_CLAUSE: Final = re.compile(r"[,;:.!?](?=\s|$)|[，；：。！？]|\s[–—-]\s")
-_SUBORDINATE: Final = re.compile(
+from commonplace.patterns import regex
+
+_CLAUSE: Final = regex(r"[,;:.!?](?=\s|$)|[，；：。！？]|\s[–—-]\s")
+_SUBORDINATE: Final = regex(
     r"(?:when|if|unless|until|before|after|once|while|wenn|falls|bevor|bis|nachdem|sobald|si|cuando|antes|hasta|después"
     r"|quand|lorsque|avant|après|jusqu|tant)\b|如果|当|除非"
 )
-_OPENER: Final = re.compile(
+_OPENER: Final = regex(
     r"(?i)^((?:from (?:now|here) on|going forward|in (?:the )?future|next time|please|also|ab (?:jetzt|sofort)"
     r"|in zukunft|bitte|de ahora en adelante|a partir de ahora|por favor|désormais|dorénavant|merci))[,:]"
 )
-_HERE: Final = re.compile(
+_HERE: Final = regex(
     r"(?i)\b(?:in|for|of|across) (?:this|our) (?:repo|repository|project|codebase)\b"
     r"|\bin (?:diesem|unserem) (?:repo|repository|projekt)\b|\ben (?:este|nuestro) (?:repo|repositorio|proyecto)\b"
     r"|\bdans (?:ce|notre) (?:repo|dépôt|projet)\b|(?:在?这个|本|我们的?)(?:仓库|项目)(?:里|中)?"
 )
 """Where a lesson holds; lessons are compared only with those of the same project."""
-_REASON: Final = re.compile(
+_REASON: Final = regex(
     r"(?:because|since|as|so that|i|i'm|i've|my|we're|they|weil|denn|damit|ich|mein|meine|porque|ya que|mi|mis|yo"
     r"|parce|car|puisque|je|mon|ma|mes)\b|j'|因为|我"
 )

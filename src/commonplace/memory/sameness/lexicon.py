@@ -11,13 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
 LANGUAGES: Final = ("en", "de", "es", "fr", "zh")
 _VANISHING: Final = frozenset({"all", "put", "need", "about"})
 """Ideas that say nothing of what a lesson is about."""
 _SHORTEST_STEM: Final = 4
 _SHORTEST_ENGLISH_STEM: Final = 3
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_HAN: Final = regex(r"[\u3400-\u9fff]")
 _SAMPLE: Final = 400
 """So many characters tell the language of a sentence."""
 

@@ -11,25 +11,25 @@ import msgspec
 
 from commonplace.memory.sameness import clauses, lexicon
 from commonplace.memory.sameness.lexicon import Language
+from commonplace.patterns import regex
 
 Kind = Literal["code", "path", "number", "name", "word"]
-_UNIT: Final = re.compile(
+_UNIT: Final = regex(
     r"`(?P<code>[^`]{1,200})`|(?P<han>[\u3400-\u9fff]+)|(?P<run>(?:(?![\u3400-\u9fff])[\w'./:@*+#~-])+)"
     r"|(?P<sign>[;!?,。；：！？，、→])"
 )
-_FILE: Final = re.compile(r"[\w-]+\.(?:[a-z]{1,4}|json|toml|yaml|lock)")
-_FLAG: Final = re.compile(r"--?[A-Za-z][\w-]*")
-_NUMBER: Final = re.compile(r"\d+(?:[.:]\d+)*")
-_WORD: Final = re.compile(r"[^\W_][\w'+#-]*|_\w+")
+_FILE: Final = regex(r"[\w-]+\.(?:[a-z]{1,4}|json|toml|yaml|lock)")
+_FLAG: Final = regex(r"--?[A-Za-z][\w-]*")
+_NUMBER: Final = regex(r"\d+(?:[.:]\d+)*")
+_WORD: Final = regex(r"[^\W_][\w'+#-]*|_\w+")
 _TRAILING: Final = ".:'*"
 _SEGMENT_END: Final = frozenset(".;:!?。；：！？→")
 _CLAUSE_END: Final = _SEGMENT_END | frozenset(",，、")
-_NAME: Final = re.compile(r"\d|_|[^\W\d_][A-Z]|#|\+")
+_NAME: Final = regex(r"\d|_|[^\W\d_][A-Z]|#|\+")
 _ENCLITICS: Final = ("los", "las", "les", "nos", "me", "te", "lo", "la", "le", "se")
-_ACCENTED: Final = frozenset("áéíóú")
-_PARTICIPLE: Final = re.compile(r"(ein|aus|auf|an|ab|zu|um|vor|nach|mit|hin|her)ge(\w{3,})")
-_FRENCH_ONLY: Final = re.compile(r"\bn(?:e |')(\S{1,30}(?: \S{1,30})?) qu(?:e |')")
-_FRENCH_PRONOUN: Final = re.compile(r"-(?:moi|toi|le|la|les|nous|vous|y|en)\b")
+_PARTICIPLE: Final = regex(r"(ein|aus|auf|an|ab|zu|um|vor|nach|mit|hin|her)ge(\w{3,})")
+_FRENCH_ONLY: Final = regex(r"\bn(?:e |')(\S{1,30}(?: \S{1,30})?) qu(?:e |')")
+_FRENCH_PRONOUN: Final = regex(r"-(?:moi|toi|le|la|les|nous|vous|y|en)\b")
 _ACCENTS: Final = str.maketrans("áéíóú", "aeiou")
 _FRENCH_DENIAL: Final = frozenset({"ne", "n"})
 _NEIGHBOURS: Final = 3
@@ -379,7 +379,7 @@ def _normal(word: str, language: Language) -> str:
         return word
     if language.code == "es" and (ending := next((each for each in _ENCLITICS if word.endswith(each)), "")):
         bare = word[: -len(ending)]
-        return bare.translate(_ACCENTS) if not _ACCENTED.isdisjoint(bare) else word
+        return word if (plain := bare.translate(_ACCENTS)) == bare else plain
     if language.code == "de" and (found := _PARTICIPLE.fullmatch(word)):
         return found[1] + found[2]
     return word

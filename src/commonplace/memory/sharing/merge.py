@@ -16,9 +16,10 @@ import msgspec
 
 from commonplace.memory.sharing.inventory import INSIDE, Content
 from commonplace.memory.workspace import layout
+from commonplace.patterns import regex
 
 EDITS: Final = INSIDE + layout.EDITS
-_SKILL: Final = re.compile(rf"({re.escape(INSIDE + layout.SKILLS)}/)([^/]+)(/.+)")
+_SKILL: Final = regex(rf"({re.escape(INSIDE + layout.SKILLS)}/)([^/]+)(/.+)")
 
 
 class InputMerge(msgspec.Struct):

@@ -28,6 +28,7 @@ import msgspec
 from commonplace.errors import WorkspaceError
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.layout import DIFF, GIT
+from commonplace.patterns import regex
 from commonplace.rollout.private_folders import make_private
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ _PROGRAM: Final = 0o100755
 _LINK: Final = 0o120000
 _TREE: Final = 0o40000
 _MODULE: Final = 0o160000
-_ID: Final = re.compile(r"[0-9a-f]{40}")
-_REFERENCE: Final = re.compile(r"refs(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)+")
-_HUNK: Final = re.compile(rb"^(@@ -[0-9,]+ \+[0-9,]+ @@)[^\n]*", re.MULTILINE)
+_ID: Final = regex(r"[0-9a-f]{40}")
+_REFERENCE: Final = regex(r"refs(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)+")
+_HUNK: Final = regex(rb"^(@@ -[0-9,]+ \+[0-9,]+ @@)[^\n]*", re.MULTILINE)
 
 
 class BaselineChange(msgspec.Struct, frozen=True):

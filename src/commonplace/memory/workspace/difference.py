@@ -15,11 +15,12 @@ from commonplace.memory.workspace import baseline
 from commonplace.memory.workspace.baseline import BaselineChange
 from commonplace.memory.workspace.layout import DIFF
 from commonplace.memory.workspace.staging import put
+from commonplace.patterns import regex
 
 MAX_BYTES: Final = 4 * 2**20
 """How much of a diff is shown; what is beyond it must be read from the files themselves."""
 _NOTICE: Final = "Made before phase 2 from what changed since the last baseline: read it first, and do not edit it."
-_FENCE: Final = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
+_FENCE: Final = regex(r"^ {0,3}(`{3,})", re.MULTILINE)
 
 
 def render(changes: Sequence[BaselineChange], diff: str) -> str:

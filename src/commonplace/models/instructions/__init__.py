@@ -7,17 +7,17 @@ closes up and the text stands on its own.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Final
 
 from commonplace import package_files
 from commonplace.models.catalog import ModelInfo
+from commonplace.patterns import regex
 
 PLACEHOLDER: Final = "{{ personality }}"
 FALLBACK: Final = "base"
-_NAME: Final = re.compile(r"[a-z][a-z_]*")
-_GAP: Final = re.compile(r"\n{3,}")
+_NAME: Final = regex(r"[a-z][a-z_]*")
+_GAP: Final = regex(r"\n{3,}")
 
 
 def instructions(info: ModelInfo | None = None, personality: str | None = None) -> str:

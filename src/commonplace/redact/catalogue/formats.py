@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
+
 _CLASSES: Final = {
     "A": "[A-Za-z0-9]",
     "W": "[A-Za-z0-9_\\-]",
@@ -23,8 +25,8 @@ _CLASSES: Final = {
     "N": "[0-9]",
     "G": "[0-9a-fA-F\\-]",
 }
-_CLASS: Final = re.compile(r"([AWDHULBNG])\{")
-_RANGE: Final = re.compile(r"(?<!\))(\{\d+,\d+\})(?![+?])")
+_CLASS: Final = regex(r"([AWDHULBNG])\{")
+_RANGE: Final = regex(r"(?<!\))(\{\d+,\d+\})(?![+?])")
 
 
 class Format(msgspec.Struct, frozen=True):

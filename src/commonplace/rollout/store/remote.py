@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from commonplace.errors import LedgerError, NotASession, StoreUnavailable
+from commonplace.patterns import regex
 from commonplace.rollout import layout
 from commonplace.rollout.private_folders import make_private
 from commonplace.rollout.store.block_cache import BlockCache
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 BLOBS: Final = "blobs"
 _CHUNK: Final = 1024 * 1024
 """A request to a store takes as long as reading a mebibyte from it."""
-_ROOT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
-_PLACE: Final = re.compile(rf"(?:{layout.SESSIONS}/\d{{4}}/\d\d/\d\d|{layout.ARCHIVED})/[^/]+")
+_ROOT: Final = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+_PLACE: Final = regex(rf"(?:{layout.SESSIONS}/\d{{4}}/\d\d/\d\d|{layout.ARCHIVED})/[^/]+")
 
 
 class RemoteLedgers:

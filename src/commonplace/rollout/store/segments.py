@@ -12,12 +12,12 @@ there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.rollout.store.object_store import StoredObject
 
 LONGEST: Final = 8 * 2**20
@@ -25,7 +25,7 @@ LONGEST: Final = 8 * 2**20
 _TIERS: Final = (512 * 2**10, LONGEST)
 MERGED: Final = 16
 """So many neighbours of one tier become one: a ledger has about its size / 8 MiB segments, and at most 30 more."""
-_KEY: Final = re.compile(r"(?P<start>\d{16})(?:-(?P<size>\d+))?")
+_KEY: Final = regex(r"(?P<start>\d{16})(?:-(?P<size>\d+))?")
 
 
 class Segment(msgspec.Struct, frozen=True, order=True):

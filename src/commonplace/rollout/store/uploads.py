@@ -12,7 +12,6 @@ Uploads of one home are made by one process at a time.
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from commonplace.errors import BlobDamaged, CommonplaceError
+from commonplace.patterns import regex
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import layout, locks, reader
 from commonplace.rollout.blobs import BlobStore
@@ -35,7 +35,7 @@ REPLACED: Final = "replaced"
 _CHECKED: Final = 65_536
 """How many bytes before its end tell whether a file is the one that was uploaded."""
 _COMPARED: Final = 2**20
-_BLOB: Final = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_BLOB: Final = regex(rb'"sha256":"([0-9a-f]{64})"')
 
 
 class Pending(msgspec.Struct, frozen=True):

@@ -20,20 +20,21 @@ from functools import cache, lru_cache
 from typing import Any, Final, cast
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
 VERSION: Final = 1
 """Of the rules here: postings that were made by others are made again."""
 
-_ASCII: Final = re.compile(r"[A-Za-z0-9]+(?:[_'.\-/:][A-Za-z0-9]+)*")
-_ANY: Final = re.compile(r"[^\W_]+(?:[_'’.\-/:][^\W_]+)*")
-_PARTS: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_HUMPS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_PAIRED: Final = re.compile(
+_ASCII: Final = regex(r"[A-Za-z0-9]+(?:[_'.\-/:][A-Za-z0-9]+)*")
+_ANY: Final = regex(r"[^\W_]+(?:[_'’.\-/:][^\W_]+)*")
+_PARTS: Final = regex(r"[^\W_]+(?:['’][^\W_]+)*")
+_HUMPS: Final = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PAIRED: Final = regex(
     "[\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
 )
 """Han, kana and hangul: written without spaces, or with endings that are no words of their own."""
-_YEAR: Final = re.compile(r"(?:19|20)\d\d(?:[-/.:].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}", re.DOTALL)
+_YEAR: Final = regex(r"(?:19|20)\d\d(?:[-/.:].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}", re.DOTALL)
 _LONGEST_PART: Final = 64
 """Longer parts are data and give no terms."""
 _LONGEST_CHUNK: Final = 160

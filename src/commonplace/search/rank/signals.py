@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from commonplace.patterns import regex
 from commonplace.search.rank.analysis import key
 
-_ASKS_TIME: Final = re.compile(
+_ASKS_TIME: Final = regex(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow (?:long|many (?:days|weeks|months|years))\b", re.IGNORECASE
 )
-_WORD: Final = re.compile(r"[^\W_]+")
+_WORD: Final = regex(r"[^\W_]+")
 _LONGEST_NAME: Final = 3
 """The longest name of a speaker, in words."""
 

@@ -23,11 +23,12 @@ from acp.schema import (
 
 from commonplace.agent.user_input import MOST_CHARACTERS, UserInput
 from commonplace.errors import BadInput
+from commonplace.patterns import regex
 
 Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
 Server = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 _RESOURCE: Final = "acp.resource"
-_END: Final = re.compile(r"<\s*+/\s*+resource", re.IGNORECASE)
+_END: Final = regex(r"<\s*+/\s*+resource", re.IGNORECASE)
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 

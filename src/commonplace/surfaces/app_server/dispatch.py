@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import sys
 import uuid
 from collections.abc import Awaitable, Callable
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.patterns import regex
 from commonplace.surfaces.app_server.calls import RpcMethod
 from commonplace.surfaces.app_server.connection import ClientInfo, Connection, Reply, thread_of
 from commonplace.surfaces.app_server.messages import (
@@ -28,7 +28,7 @@ from commonplace.version import __version__
 
 PROTOCOL: Final = "0.166.0"
 """The version of Codex whose protocol is spoken; clients decide by it what they may ask for."""
-_HEADER: Final = re.compile(r"[\t\x20-\x7e]++")
+_HEADER: Final = regex(r"[\t\x20-\x7e]++")
 
 
 class Dispatcher:

@@ -6,7 +6,6 @@ reads a thread later finds what it was told while the turn ran.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
@@ -15,6 +14,7 @@ import msgspec
 
 from commonplace.agent import events, ledger_lines
 from commonplace.agent.tools.shell_script import typed
+from commonplace.patterns import regex
 from commonplace.surfaces.app_server import item_shapes as shapes
 from commonplace.surfaces.app_server.item_shapes import ItemStatus, ThreadItem
 
@@ -27,7 +27,7 @@ _STATUS: Final[dict[str, ItemStatus]] = {
     "declined": "declined",
 }
 _ACTIONS: Final = {"search": "search", "open_page": "openPage", "find_in_page": "findInPage"}
-_NAMED: Final = re.compile(r"\[([$@])([^\]\n]+)\]\(([^)\n]+)\)")
+_NAMED: Final = regex(r"\[([$@])([^\]\n]+)\]\(([^)\n]+)\)")
 """A skill or a mention, as `inputs` writes it for the model; it is a part of its own."""
 _SIGNS: Final = {"$": "skill", "@": "mention"}
 _IMAGE: Final = "<image name=[Image #"

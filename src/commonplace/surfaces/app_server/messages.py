@@ -7,10 +7,11 @@ of these is refused: with an error where it has an id that can be answered, else
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Final
 
 import msgspec
+
+from commonplace.patterns import regex
 
 Id = str | int
 INVALID_REQUEST: Final = -32600
@@ -21,7 +22,7 @@ OVERLOADED: Final = -32001
 _INT64: Final = 2**63
 _MOST_CHARACTERS: Final = 2_000
 """How long the message of an error may be: it can hold what a client sent."""
-_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[{}\[\],:]|[^\s"{}\[\],:]++')
+_TOKEN: Final = regex(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[{}\[\],:]|[^\s"{}\[\],:]++')
 _LOOKED_THROUGH: Final = 2**20
 """How much of a broken line is looked through for its id."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from commonplace.errors import BadInput
+from commonplace.patterns import regex
 from commonplace.protocol.ids import parse_time
 
 HELP: Final = "a date, a time, or 7d, 12h, 3w"
-_AGO: Final = re.compile(r"(\d{1,5})\s*(h|d|w)(?:ours?|ays?|eeks?)?")
+_AGO: Final = regex(r"(\d{1,5})\s*(h|d|w)(?:ours?|ays?|eeks?)?")
 _HOURS: Final = {"h": 1, "d": 24, "w": 168}
 
 

@@ -6,7 +6,6 @@ What comes from sessions or from the memory is cleaned by the page that reads it
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +18,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from commonplace.patterns import regex
 from commonplace.protocol.ids import parse_time
 from commonplace.surfaces.web.access import visitor
 
@@ -30,8 +30,8 @@ NAV: Final = (
     ("prompt", "/prompt", "Prompt"),
     ("pipeline", "/pipeline", "Pipeline"),
 )
-_WORD: Final = re.compile(r"\s+|[\w'-]+|[^\w\s]")
-_CODE: Final = re.compile(r"`([^`\n]{1,300})`|\*\*([^*\n]{1,300})\*\*")
+_WORD: Final = regex(r"\s+|[\w'-]+|[^\w\s]")
+_CODE: Final = regex(r"`([^`\n]{1,300})`|\*\*([^*\n]{1,300})\*\*")
 _LONGEST_DIFF: Final = 4_000
 """Texts with more words than this are shown one after the other: comparing them takes too long."""
 _UNITS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))

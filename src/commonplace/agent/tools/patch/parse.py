@@ -14,12 +14,12 @@ lines is ignored, and so are the line numbers of a header: the context lines say
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
 
 from commonplace.errors import ToolError
+from commonplace.patterns import regex
 
 _BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
@@ -28,7 +28,7 @@ _DELETE: Final = "*** Delete File: "
 _UPDATE: Final = "*** Update File: "
 _MOVE: Final = "*** Move to: "
 _END_OF_FILE: Final = "*** End of File"
-_NUMBERS: Final = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)")
+_NUMBERS: Final = regex(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)")
 _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 

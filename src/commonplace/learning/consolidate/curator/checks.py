@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 from commonplace.learning.consolidate import entry_edits
@@ -28,6 +27,7 @@ from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry
 from commonplace.memory.files import validation
+from commonplace.patterns import regex
 from commonplace.redact import find
 
 MAX_LINE: Final = 400
@@ -36,8 +36,8 @@ _MAX_TITLE: Final = 80
 _MAX_KEYWORD: Final = 40
 _MAX_KEYWORDS: Final = 8
 _MAX_STEPS: Final = 20
-_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}")
-_STRUCTURE: Final = re.compile(r"\[Task \d|^#|^scope:|\*\*")
+_NAME: Final = regex(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}")
+_STRUCTURE: Final = regex(r"\[Task \d|^#|^scope:|\*\*")
 _WISHES: Final = "User preferences"
 
 

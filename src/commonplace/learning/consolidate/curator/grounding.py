@@ -7,7 +7,6 @@ been said exactly so. What tells people what to do must have been said by one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
@@ -15,16 +14,17 @@ from typing import Final
 from commonplace.learning.consolidate.curator import prompts
 from commonplace.memory import similarity
 from commonplace.memory.entries import SECTION_OF, Entry, Source, normal
+from commonplace.patterns import regex
 
 _SHARE: Final = 0.5
 """The share of a text's weighted words that must occur in its sources."""
 _KEPT: Final = 0.3
 """The share of an entry's weighted words that must occur in its new wording."""
-_QUOTED: Final = re.compile(r"[\"“]([^\"“”]{2,300})[\"”]")
-_EXACT: Final = re.compile(r"\d|\w[./_:@]\w|^[./~-]+\w")
+_QUOTED: Final = regex(r"[\"“]([^\"“”]{2,300})[\"”]")
+_EXACT: Final = regex(r"\d|\w[./_:@]\w|^[./~-]+\w")
 """Words that stand for one thing only; plain words with a hyphen do not."""
-_CODE: Final = re.compile(r"`([^`]+)`")
-_TOKEN: Final = re.compile(r"[^\s`\"'(),;]+")
+_CODE: Final = regex(r"`([^`]+)`")
+_TOKEN: Final = regex(r"[^\s`\"'(),;]+")
 _EDGES: Final = ".:!?*[]{}<>…"
 
 

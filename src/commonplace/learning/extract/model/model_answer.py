@@ -9,7 +9,6 @@ without a list of lessons is a problem. What is read is bounded, and without sec
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, cast
 
 import msgspec
@@ -18,6 +17,7 @@ from commonplace.learning.structured_model import MAX_ANSWER, json_document
 from commonplace.memory.entries import KINDS, Kind
 from commonplace.memory.files import output_shape
 from commonplace.memory.lessons import SaidScope
+from commonplace.patterns import regex
 from commonplace.redact import MARK, redact
 
 MAX_LESSONS: Final = 200
@@ -27,8 +27,8 @@ MAX_TASKS: Final = 100
 _MAX_TEXT: Final = 4_000
 """Characters of a text that are read."""
 _MAX_KEYWORDS: Final = 48
-_NO_NAME: Final = re.compile(r"[^a-z0-9_-]+")
-_DIGITS: Final = re.compile(r"\d{1,9}")
+_NO_NAME: Final = regex(r"[^a-z0-9_-]+")
+_DIGITS: Final = regex(r"\d{1,9}")
 _TOO_LONG: Final = f"It is longer than {MAX_ANSWER:,} characters; keep only what a later agent needs."
 _OTHER_NAMES: Final[dict[str, Kind]] = {
     "user preference": "preference",

@@ -7,16 +7,16 @@ names the same program, and its words stand in the one that ran in the same orde
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commonplace.learning.reading.session_view import ToolUse
+from commonplace.patterns import regex
 from commonplace.protocol import shell
 
 _MAX_COMMANDS: Final = 32
 """How many commands of one line are compared."""
-_PROGRAM: Final = re.compile(r"[a-z][\w.+-]*")
+_PROGRAM: Final = regex(r"[a-z][\w.+-]*")
 Words = tuple[str, ...]
 
 

@@ -39,6 +39,7 @@ from commonplace.memory import similarity
 from commonplace.memory.entries import Kind, normal
 from commonplace.memory.lessons import Lesson, RefusedLesson, TaskLessons
 from commonplace.memory.sentence_split import MAX_SENTENCE
+from commonplace.patterns import regex
 
 _MAX_TEXT: Final = 600
 """How many characters of a lesson are kept."""
@@ -56,24 +57,22 @@ _SAID: Final[dict[Kind, str]] = {
     "decision": "decided by the user",
 }
 """How the lessons begin that become the person's own words."""
-_CLAIM: Final = re.compile(
+_CLAIM: Final = regex(
     r"\bby the (?:user|person)\b|\b(?:the )?(?:user|person) (?:said|says|want|wish|prefer|ask|decid|told|insist)"
 )
 _TELLS: Final[tuple[Cue, ...]] = ("command", "forbid", "lasting", "request")
-_DENIES_ONLY: Final = re.compile(
+_DENIES_ONLY: Final = regex(
     r"\bno (?:matching|such|module|space|route|more|known|valid|suitable|default)\b|: no \w+"
     r"|\bno \w+ (?:\w+ )?(?:is|are|was|were|has|have|match|matches|matched|exists?|found)\b",
     re.IGNORECASE,
 )
 """What programs say when something is missing: no prohibition."""
-_CODE: Final = re.compile(r"`([^`]+)`")
-_EXIT: Final = re.compile(r"\(exit 0[^()]{0,20}\)")
-_WORKED: Final = re.compile(
-    r"(?:`[^`]+`(?:,? then |,? and |, | -> )?){1,20} (?:worked\b|\(exit 0)|^verify with `[^`]+`"
-)
-_BREAK: Final = re.compile(r"[\s`\"'“”„«»(),;，。；]+")
-_MIXED: Final = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{12,}")
-_ABBREVIATION: Final = re.compile(r"[a-zà-ÿ](?:\.[a-zà-ÿ]){1,3}|p\.ej")
+_CODE: Final = regex(r"`([^`]+)`")
+_EXIT: Final = regex(r"\(exit 0[^()]{0,20}\)")
+_WORKED: Final = regex(r"(?:`[^`]+`(?:,? then |,? and |, | -> )?){1,20} (?:worked\b|\(exit 0)|^verify with `[^`]+`")
+_BREAK: Final = regex(r"[\s`\"'“”„«»(),;，。；]+")
+_MIXED: Final = regex(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{12,}")
+_ABBREVIATION: Final = regex(r"[a-zà-ÿ](?:\.[a-zà-ÿ]){1,3}|p\.ej")
 _GENERAL: Final = frozenset({
     "i/o", "a/b", "n/a", "y/n", "y/o", "w/o", "s/he", "ci/cd", "and/or", "und/oder", "et/ou", "tcp/ip", "ui/ux",
     "pub/sub", "on/off", "yes/no", "true/false", "he/she", "read/write", "key/value", "client/server", "input/output",
@@ -81,9 +80,9 @@ _GENERAL: Final = frozenset({
     "utf-8", "utf-16", "iso-8601", "iso-8859-1", "rfc-3339", "latin-1", "snake_case", "kebab-case",
 })  # fmt: skip
 """Words of plain prose that have the form of a name; like abbreviations (`e.g.`), they name nothing."""
-_JOINED: Final = re.compile(r"`[^`]*`|[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){1,8}")
+_JOINED: Final = regex(r"`[^`]*`|[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){1,8}")
 """Codes, and words of letters that hyphens join."""
-_TAKES_IN: Final = re.compile(
+_TAKES_IN: Final = regex(
     r"(?i)\b(?:install(?:er|iere|a)?|add|import|require|upgrade(?: to)?|depend on|ajoute[rz]?|añad[ei]r?|füge|安装)"
     r"[ ](?:(?:the|a|package|library|le|la|el|das|paquet|paquete|paket)[ ]){0,3}\Z"
 )
@@ -92,7 +91,7 @@ _WHERE: Final = frozenset(map(similarity.stem, ("inside", "within", "during", "w
 """Words that only say where and when something is done; whoever shares them repeats nobody."""
 _SAME_START: Final = 4
 """The letters that two forms of one word have in common at their start."""
-_UNSPACED: Final = re.compile(r"(?=([\u3400-\u9fff\u30a1-\u30ff]{2}))")
+_UNSPACED: Final = regex(r"(?=([\u3400-\u9fff\u30a1-\u30ff]{2}))")
 """Two letters of a script that puts no blanks between words; hiragana holds mostly endings."""
 _UNNAMED: Final = "session"
 _WITHHELD: Final = "it tries to steer its reader, or has to do with a credential"

@@ -8,11 +8,12 @@ from typing import Final
 
 from commonplace.learning.reading import commands, tables
 from commonplace.learning.reading.findings import RuleFinding, SessionTask
+from commonplace.patterns import regex
 
-_HANDLE: Final = re.compile(
+_HANDLE: Final = regex(
     r"`([^`]{2,60})`|\b([\w-]{1,80}/[\w./-]{1,200}|[\w-]{1,80}\.(?:py|ts|tsx|js|go|rs|java|kt|c|h|cpp|rb|php|sql|toml|ya?ml|json|sh|md|tf))\b"
 )
-_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}|[\u3400-\u9fff]{2,6}")
+_WORD: Final = regex(r"[A-Za-z][A-Za-z0-9_-]{2,}|[\u3400-\u9fff]{2,6}")
 _DULL: Final = tables.words("dull_in_keywords")
 MAX_KEYWORDS: Final = 12
 MAX_SLUG: Final = 28

@@ -6,7 +6,6 @@ wish the name stands in.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -14,8 +13,9 @@ import msgspec
 from commonplace.learning.reading import sentences, tables
 from commonplace.learning.reading.findings import PREFERENCES, Kind, RuleFinding, SessionTask
 from commonplace.learning.reading.session_view import EventSpan, UserText
+from commonplace.patterns import regex
 
-_NAME: Final = re.compile(r"[A-Za-z][\w./-]{3,}")
+_NAME: Final = regex(r"[A-Za-z][\w./-]{3,}")
 _COMMON: Final = tables.words("common") | tables.words("dull_in_tasks")
 _SAID: Final[frozenset[Kind]] = frozenset({*PREFERENCES, "decision"})
 

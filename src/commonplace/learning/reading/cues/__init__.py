@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from commonplace import package_files
 from commonplace.learning.reading.literals import LiteralGate
+from commonplace.patterns import regex
 
 Cue = Literal[
     "lasting", "command", "mine", "blame", "consent", "we", "scope", "forbid", "contrast", "manner", "work", "product",
@@ -22,10 +23,10 @@ Cue = Literal[
 """What a list of patterns says; each is explained where `en.toml` begins it."""
 
 LANGUAGES: Final = ("en", "de", "es", "fr", "zh")
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_CLAUSE: Final = re.compile(r"[,;:(—–]| because | weil | porque | parce |，|；|：")
+_HAN: Final = regex(r"[\u3400-\u9fff]")
+_CLAUSE: Final = regex(r"[,;:(—–]| because | weil | porque | parce |，|；|：")
 _MIN_CLAUSE: Final = 4
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = regex(r"\w+")
 _MARKS: Final = {
     "de": "nicht bitte und die der das den dem ist sind wir ich immer kein keine mit für auf noch aber statt lieber"
     " heißen nach nur bei uns mal mich dann wie oder auch beim zum ein eine jetzt passt danke warum schon",
@@ -39,10 +40,10 @@ _MARKS: Final = {
 """Words that tell of a language."""
 _MARKED: Final = {name: frozenset(words.split()) for name, words in _MARKS.items()}
 _SIGNS: Final = {
-    "de": re.compile(r"[äöüß]"),
-    "es": re.compile(r"\bno uses\b|[ñ¿¡áíóú]"),
-    "fr": re.compile(r"[àçèêœ]|\b[ldjnsc]'"),
-    "en": re.compile(r"\bdon't\b"),
+    "de": regex(r"[äöüß]"),
+    "es": regex(r"\bno uses\b|[ñ¿¡áíóú]"),
+    "fr": regex(r"[àçèêœ]|\b[ldjnsc]'"),
+    "en": regex(r"\bdon't\b"),
 }
 """What tells of a language besides single words; most texts have none of it."""
 

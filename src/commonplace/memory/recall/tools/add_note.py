@@ -15,11 +15,12 @@ from commonplace.memory.edits import notes
 from commonplace.memory.recall.tools import failures
 from commonplace.memory.recall.tools.arguments import NoteArguments, trim
 from commonplace.memory.recall.tools.results import NoteAdded
+from commonplace.patterns import regex
 from commonplace.redact import redact
 
-_STAMP: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-", re.ASCII)
+_STAMP: Final = regex(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-", re.ASCII)
 _STAMP_BYTES: Final = 20
-_SLUG: Final = re.compile(rb"[a-z0-9-]+")
+_SLUG: Final = regex(rb"[a-z0-9-]+")
 _MAX_SLUG: Final = 80
 _PATTERN: Final = "YYYY-MM-DDTHH-MM-SS-<slug>.md"
 

@@ -15,11 +15,12 @@ import msgspec
 
 from commonplace.memory.recall.tools import failures
 from commonplace.memory.recall.tools.files import is_text
+from commonplace.patterns import regex
 
 MAX_QUERIES: Final = 256
 """How many texts one search may look for; more would be no question but a load."""
 _MAX_UNSIGNED: Final = 2**64 - 1
-_CURSOR: Final = re.compile(r"\+?[0-9]+", re.ASCII)
+_CURSOR: Final = regex(r"\+?[0-9]+", re.ASCII)
 _WHITE: Final = "".join(
     map(chr, (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000))
 )

@@ -11,6 +11,7 @@ import msgspec
 
 from commonplace.config import Approval, Mode, Sandbox, Tone
 from commonplace.errors import BadInput
+from commonplace.patterns import regex
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import questions
 from commonplace.version import __version__
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from commonplace.surfaces.cli.chat.questions import ChatQuestion
     from commonplace.surfaces.cli.chat.screen import Screen
 
-_COMMAND: Final = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+_COMMAND: Final = regex(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _LISTED: Final = 10
 """Sessions that `/resume` offers."""
 

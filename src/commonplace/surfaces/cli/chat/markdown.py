@@ -25,12 +25,13 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
+from commonplace.patterns import regex
 from commonplace.surfaces.cli.output import safe
 
 LONGEST: Final = 8_000
 """Characters of a block that is not finished; drawing many more, many times a second, would be felt."""
-_ESCAPE: Final = re.compile(r"\x1b\[[0-9;]*m")
-_TRAILING: Final = re.compile(r"(?: |\x1b\[[0-9;]{0,40}m){1,1000}$", re.MULTILINE)
+_ESCAPE: Final = regex(r"\x1b\[[0-9;]*m")
+_TRAILING: Final = regex(r"(?: |\x1b\[[0-9;]{0,40}m){1,1000}$", re.MULTILINE)
 
 
 @cache
