@@ -80,7 +80,7 @@ def _table() -> dict[str, Any]:
 @cache
 def pattern(name: str) -> re.Pattern[str]:
     """Return a list of the table as one pattern."""
-    return re.compile("|".join(_table()[name]))
+    return regex("|".join(_table()[name]))
 
 
 @cache
@@ -102,7 +102,7 @@ def _synonyms() -> dict[str, str]:
 
 @cache
 def _concepts() -> dict[str, re.Pattern[str]]:
-    return {name: re.compile("|".join(lines)) for name, lines in _table()["concepts"].items()}
+    return {name: regex("|".join(lines)) for name, lines in _table()["concepts"].items()}
 
 
 def _concepts_in(lower: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ def _words(table: str, name: str) -> frozenset[str]:
 
 
 def _patterns(table: str, name: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(text) for text in _TABLES[table][name])
+    return tuple(regex(text) for text in _TABLES[table][name])
 
 
 _TABLES: Final = _load()

@@ -26,7 +26,7 @@ _QUOTED: Final = rb"\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)"
 
 def _value(between: bytes, first: bytes) -> re.Pattern[bytes]:
     bare = rb"(?P<bare>[^\s\"'`\\$<>;|&(){}" + first + rb"][^\s\"'`\\<>;|&(){}]{2,200}+)"
-    return re.compile(between + rb"(?:" + _QUOTED + rb"|" + bare + rb")")
+    return regex(between + rb"(?:" + _QUOTED + rb"|" + bare + rb")")
 
 
 _VALUE: Final = _value(_SEP, rb"\-")
@@ -53,7 +53,7 @@ class Flag(NamedTuple):
 
 
 def _programs(names: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?:(?<![\w.\-])|(?<=\\n)|(?<=\\t))(?:" + names + rb")(?:[\w.\-]{0,12})?(?=[ \t\"'\\]|\Z)")
+    return regex(rb"(?:(?<![\w.\-])|(?<=\\n)|(?<=\\t))(?:" + names + rb")(?:[\w.\-]{0,12})?(?=[ \t\"'\\]|\Z)")
 
 
 _HTTP: Final = _programs(rb"curl|http|https|xh|wget|lftp")

@@ -25,7 +25,7 @@ _HEAD: Final = regex(VIEW + rb"(?:[\w.:\-]{0,40}[>$][ ])?\Z")
 @cache
 def compiled(form: bytes) -> re.Pattern[bytes]:
     """Return the expression of a row of a table; most rows are never needed."""
-    return re.compile(form)
+    return regex(form)
 
 
 class Phrase(NamedTuple):

@@ -67,7 +67,7 @@ class Webhook(NamedTuple):
 
 
 def _hooks(*rows: tuple[bytes, bytes, str]) -> tuple[Webhook, ...]:
-    return tuple(Webhook(anchor, re.compile(pattern), kind) for anchor, pattern, kind in rows)
+    return tuple(Webhook(anchor, regex(pattern), kind) for anchor, pattern, kind in rows)
 
 
 _ANYWHERE: Final = _hooks(

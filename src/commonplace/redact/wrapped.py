@@ -34,7 +34,7 @@ _WIDE: Final = 40
 
 @cache
 def _prefixes() -> re.Pattern[bytes]:
-    return re.compile(b"|".join(map(re.escape, sorted(glued.exact_prefixes(), key=len, reverse=True))))
+    return regex(b"|".join(map(re.escape, sorted(glued.exact_prefixes(), key=len, reverse=True))))
 
 
 def _parts(data: bytes, end: int) -> Iterator[tuple[int, int]]:

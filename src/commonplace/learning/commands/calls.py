@@ -155,7 +155,7 @@ def gate() -> LiteralGate:
 @cache
 def failure(expression: str) -> re.Pattern[str]:
     """Return one of the expressions for failures, compiled."""
-    return re.compile(expression, re.MULTILINE)
+    return regex(expression, re.MULTILINE)
 
 
 def _with_late_output(view: SessionView) -> Iterator[ToolUse]:

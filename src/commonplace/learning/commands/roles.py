@@ -33,7 +33,7 @@ def _subcommand_roles() -> dict[str, dict[str, Role]]:
 
 def _names() -> list[tuple[Role, re.Pattern[str]]]:
     rows = cast("list[dict[str, Any]]", _TABLE["names"])
-    return [(row["role"], re.compile(rf"(?<![^:/_.-])(?:{row['pattern']})(?![^:/_.-])")) for row in rows]
+    return [(row["role"], regex(rf"(?<![^:/_.-])(?:{row['pattern']})(?![^:/_.-])")) for row in rows]
 
 
 _TOOLS: Final[dict[str, Role]] = {

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
 
 @cache
@@ -30,4 +31,4 @@ def pattern(name: str, *keys: str, flags: re.RegexFlag = re.NOFLAG) -> re.Patter
     value: Any = table(name)
     for key in keys:
         value = value[key]
-    return re.compile("|".join([value] if isinstance(value, str) else value), flags)
+    return regex("|".join([value] if isinstance(value, str) else value), flags)

@@ -90,18 +90,18 @@ class Trouble(msgspec.Struct, frozen=True, omit_defaults=True):
 def _kinds() -> dict[str, TroubleKind]:
     found: dict[str, TroubleKind] = {}
     for row in cast("list[dict[str, Any]]", _TABLE["kinds"]):
-        cure = re.compile(row["cure"]) if "cure" in row else None
+        cure = regex(row["cure"]) if "cure" in row else None
         found[row["name"]] = TroubleKind(
             row["name"],
-            re.compile(row["signs"], re.MULTILINE),
+            regex(row["signs"], re.MULTILINE),
             cure,
             row.get("may_be_same_command", False),
-            re.compile(row["has_it"]) if "has_it" in row else None,
+            regex(row["has_it"]) if "has_it" in row else None,
             row.get("says", ""),
             row.get("cured_sessions", 2),
             row.get("uncured_sessions", 0),
         )
-    found[_PLAIN] = TroubleKind(_PLAIN, re.compile(r"(?!)"), None, False, None, "", 2, 0)
+    found[_PLAIN] = TroubleKind(_PLAIN, regex(r"(?!)"), None, False, None, "", 2, 0)
     return found
 
 

@@ -68,22 +68,22 @@ def word_set(name: str) -> frozenset[str]:
 
 @cache
 def _modes() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(text, re.IGNORECASE)) for name, text in _tables()["acts"].items())
+    return tuple((name, regex(text, re.IGNORECASE)) for name, text in _tables()["acts"].items())
 
 
 @cache
 def _objects() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(text)) for name, text in _tables()["objects"].items())
+    return tuple((name, regex(text)) for name, text in _tables()["objects"].items())
 
 
 @cache
 def _fillers() -> re.Pattern[str]:
-    return re.compile(rf"(?>(?:(?:{_tables()['leads']['fillers']})\b{_MARKS}|{_OPENING})+)", re.IGNORECASE)
+    return regex(rf"(?>(?:(?:{_tables()['leads']['fillers']})\b{_MARKS}|{_OPENING})+)", re.IGNORECASE)
 
 
 @cache
 def _adverbs() -> re.Pattern[str]:
-    return re.compile(rf"(?>(?:(?:{_tables()['leads']['adverbs']})\s++)+)", re.IGNORECASE)
+    return regex(rf"(?>(?:(?:{_tables()['leads']['adverbs']})\s++)+)", re.IGNORECASE)
 
 
 def words(text: str) -> list[str]:

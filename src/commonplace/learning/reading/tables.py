@@ -7,6 +7,7 @@ import tomllib
 from functools import cache
 
 from commonplace import package_files
+from commonplace.patterns import regex
 
 
 @cache
@@ -19,7 +20,7 @@ def _table() -> dict[str, list[str]]:
 def pattern(name: str, before: str = "", after: str = "", flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     """Return a list of alternatives as one pattern, with something before and after them."""
     inner = "|".join(_table()[name])
-    return re.compile(f"{before}(?:{inner}){after}" if before or after else inner, flags)
+    return regex(f"{before}(?:{inner}){after}" if before or after else inner, flags)
 
 
 @cache

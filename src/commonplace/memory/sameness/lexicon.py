@@ -108,9 +108,9 @@ def language(code: str) -> Language:
         joins=words("joins"),
         faint=words("faint"),
         contrast={first: tuple(phrase for phrase in contrast if phrase[0] == first) for first, *_ in contrast},
-        released=re.compile(tables["released"][code]),
-        change=re.compile(tables["change"][code]),
-        condition=re.compile(tables["condition"][code]),
+        released=regex(tables["released"][code]),
+        change=regex(tables["change"][code]),
+        condition=regex(tables["condition"][code]),
         numbers=numbers,
         phrases=dict(pair.split("=") for pair in tables["phrases"][code]),
         endings=endings,
@@ -124,7 +124,7 @@ def language(code: str) -> Language:
 def letters(code: str) -> re.Pattern[str] | None:
     """Return the letters and endings by which a language shows."""
     found = _tables()["letters"].get(code)
-    return re.compile(found) if found else None
+    return regex(found) if found else None
 
 
 @cache

@@ -58,4 +58,4 @@ def rows(table: str) -> tuple[Format, ...]:
 def shape_of(shape: str) -> re.Pattern[bytes]:
     """Return the expression of a shape; it is compiled when a prefix of its format is met for the first time."""
     text = _CLASS.sub(lambda found: _CLASSES[found[1]] + "{", shape)
-    return re.compile(_RANGE.sub(r"\1+", text).encode())
+    return regex(_RANGE.sub(r"\1+", text).encode())

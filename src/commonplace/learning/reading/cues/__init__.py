@@ -58,7 +58,7 @@ def table(language: str) -> dict[str, list[str]]:
 @cache
 def pattern(language: str, cue: str) -> re.Pattern[str]:
     """Return a cue of a language, compiled when it is first asked for."""
-    return re.compile(_joined(table(language)[cue]), re.IGNORECASE if cue == "polite" else re.NOFLAG)
+    return regex(_joined(table(language)[cue]), re.IGNORECASE if cue == "polite" else re.NOFLAG)
 
 
 @cache
