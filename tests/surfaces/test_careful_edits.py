@@ -202,6 +202,9 @@ def test_config_set_says_what_counts_now(home: Path, commonplace: Command, monke
         "key": "memory.review", "value": True, "source": "config.toml", "path": str(home / "config.toml"),
     }  # fmt: skip
     assert commonplace.ok("config", "unset", "memory.review")["value"] is False
+    assert commonplace("config", "set", "memory.review", "yes").code == 1
+    assert commonplace("config", "set", "memory.review", "true").out == "memory.review is true now (config.toml).\n"
+    assert commonplace("config", "set", "memory.exclude", "a,b").out.startswith('memory.exclude is ["a", "b"] now ')
     monkeypatch.setenv("COMMONPLACE_MEMORY_REVIEW", "true")
     assert "overrides" in commonplace("config", "set", "memory.review", "false").err
 
