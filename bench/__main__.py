@@ -1,8 +1,11 @@
-"""`make bench`: run everything, print it, and write `bench/results/`. Names of tables as arguments run only those."""
+"""`make bench`: run everything, print it, and write `bench/results/`. Names of results as arguments run only those."""
 
 from __future__ import annotations
 
+import argparse
+import difflib
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,9 +57,31 @@ RUNS = {
 }
 
 
+def parse(arguments: Sequence[str]) -> list[str]:
+    """Return the names of the results that are wanted; ends the program with help, or with what is wrong (exit 2)."""
+    width = max(map(len, RUNS))
+    names = "\n".join(f"  {name:{width}}  {title}" for name, (title, _) in RUNS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure, print tables, and write bench/results/NAME.md.",
+        epilog=f"names (all of them if none is given):\n{names}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
+    chosen: list[str] = parser.parse_args(arguments).names
+    for name in chosen:
+        if name not in RUNS:
+            near = difflib.get_close_matches(name, RUNS, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            parser.error(
+                f"nothing is measured under the name {name!r}.{hint} `python -m bench --help` lists the names."
+            )
+    return chosen or list(RUNS)
+
+
 def main(chosen: list[str]) -> None:
     """Measure and write the tables."""
-    for name in chosen or RUNS:
+    for name in chosen:
         title, run_all = RUNS[name]
         tables = run_all()
         text = f"# {title}, measured\n\n{measure.machine()}; {datetime.now(UTC):%Y-%m-%d}. Written by `make bench`.\n"
@@ -70,4 +95,4 @@ def main(chosen: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(parse(sys.argv[1:]))

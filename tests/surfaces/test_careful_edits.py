@@ -61,6 +61,20 @@ def test_a_text_that_means_several_entries_removes_none_of_them(home: Path, comm
     assert meant[1] in {each["id"] for each in commonplace.ok("memory", "list")["entries"]}
 
 
+@pytest.mark.parametrize("words", [("pin", "project"), ("note", "use tabs", "--change", "project")])
+def test_a_text_that_means_several_entries_changes_none_of_them(
+    words: tuple[str, ...], home: Path, commonplace: Command
+) -> None:
+    teach(home)
+    before = commonplace.ok("memory", "list")["entries"]
+    said = commonplace.refused("bad_input", "memory", *words)
+
+    assert said.startswith("'project' means ")
+    assert commonplace.ok("memory", "list")["entries"] == before
+    one = next(each for each in before if "quokkas" in each["text"])
+    assert commonplace.ok("memory", "pin", "quokkas") == {"id": one["id"], "pinned": True}
+
+
 def test_the_whole_text_of_an_entry_means_that_entry(home: Path, commonplace: Command) -> None:
     teach(home)
     entry = next(each for each in commonplace.ok("memory", "list")["entries"] if "quokkas" in each["text"])
@@ -76,6 +90,7 @@ def test_forgetting_shows_what_would_go_and_asks(home: Path, commonplace: Comman
 
     assert ran.code == 130
     assert ran.out.startswith(f"{entry['id']} would go; ")
+    assert entry["text"] in ran.out
     assert person.asked == ["Forget this?"]
     assert texts(commonplace) == before
     assert commonplace("memory", "forget", "quokkas", "--yes").code == 0
@@ -187,6 +202,9 @@ def test_config_set_says_what_counts_now(home: Path, commonplace: Command, monke
         "key": "memory.review", "value": True, "source": "config.toml", "path": str(home / "config.toml"),
     }  # fmt: skip
     assert commonplace.ok("config", "unset", "memory.review")["value"] is False
+    assert commonplace("config", "set", "memory.review", "yes").code == 1
+    assert commonplace("config", "set", "memory.review", "true").out == "memory.review is true now (config.toml).\n"
+    assert commonplace("config", "set", "memory.exclude", "a,b").out.startswith('memory.exclude is ["a", "b"] now ')
     monkeypatch.setenv("COMMONPLACE_MEMORY_REVIEW", "true")
     assert "overrides" in commonplace("config", "set", "memory.review", "false").err
 

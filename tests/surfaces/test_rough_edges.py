@@ -203,6 +203,8 @@ def test_ctrl_c_says_once_what_is_kept(commonplace: Command, monkeypatch: pytest
 def test_an_empty_list_of_another_home_says_which_homes_there_are(commonplace: Command, tmp_path: Path) -> None:
     assert "sessions import --path PATH" in commonplace("sessions", "list", "--home", tmp_path).out
     assert commonplace("sessions", "list").out == "No threads here yet.\n"
+    for options in (("--source", "claud"), ("--since", "3d"), ("--archived",)):
+        assert commonplace("sessions", "list", *options).out == "No thread here is what the options ask for.\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import stat
 import tomllib
@@ -144,6 +146,101 @@ def test_an_undo_keeps_what_somebody_else_wrote_since(user: Path, commonplace: C
     assert json.loads(servers.read_text("utf-8")) == {"numStartups": 4, "mcpServers": {"x": {}}}
 
 
+MARK = "\ufeff"
+TABLES = '{"mcpServers": {}, "hooks": {"SessionStart": []}, "permissions": {"allow": []}}'
+KEYS = '{\n  "b": 1\n}\n'
+COMMENTED = "{\n  // mine\n}\n"
+RULE = '{"permissions": {"allow": ["mcp__commonplace__read", "Bash(ls)"]}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "old", "new"),
+    [
+        (".codex/config.toml", "a = 1\n", "$", "# mine\n"),
+        (".codex/config.toml", "a = 1\r\n[b]\r\n", "$", "[c]\r\n"),
+        (".codex/config.toml", "a = 1\n\n# the end\n", "a = 1\n", "# first\n\na = 2\n"),
+        (".codex/config.toml", MARK + "a = 1\n", "a = 1", "a = 2"),
+        (".codex/config.toml", "[mcp_servers]\n\n[b]\nc = 1\n", "c = 1", "c = 2"),
+        (".codex/config.toml", "[mcp_servers]\n", "", ""),
+        (".codex/hooks.json", '{"hooks": {"SessionStart": []}}', "$", "\n"),
+        (".claude.json", TABLES, "$", "\n"),
+        (".claude/settings.json", TABLES, "$", "\n"),
+        (".claude/settings.json", MARK + KEYS, '"b": 1', '"b": 2'),
+        (".claude/settings.json", RULE, "Bash(ls)", "Bash(cat)"),
+        (".claude/settings.json", KEYS, "{", '{\n  "a": 0,'),
+        (".config/opencode/opencode.jsonc", COMMENTED, "mine", "ours"),
+        (".config/opencode/opencode.jsonc", '{"a": 1, /* b */ // c\n}', "/* b", "/* d"),
+        (".gemini/settings.json", '{ /* mine */ }', "$", "\n"),
+        (".copilot/mcp-config.json", '{"mcpServers":{}}', "$", "\n"),
+    ],
+)  # fmt: skip
+def test_an_undo_leaves_a_file_as_if_only_its_owner_had_changed_it(
+    name: str, text: str, old: str, new: str, user: Path, commonplace: Command
+) -> None:
+    def edited(data: bytes) -> bytes:
+        said = data.decode()
+        return (said + new if old == "$" else said.replace(old, new, 1)).encode()
+
+    write(user, {name: text})
+    commonplace.ok("setup", "--yes", "--no-learn")
+    path = user / name
+    after = path.read_bytes()
+    assert b"commonplace mcp" in after or b'commonplace"' in after
+    path.write_bytes(edited(after))
+    commonplace.ok("setup", "--undo", "--yes")
+
+    assert path.read_bytes() == edited(text.encode())
+
+
+def test_comments_around_our_part_stay(user: Path, commonplace: Command) -> None:
+    name = ".gemini/settings.json"
+    write(user, {name: '{"mcpServers": {}}'})
+    commonplace.ok("setup", "--yes", "--no-learn")
+    ours = json.loads((user / name).read_text("utf-8"))["mcpServers"]["commonplace"]
+    text = f'{{"mcpServers": {{ // one\n"commonplace": {json.dumps(ours)}, // two\n"x": {{}}}}}}'
+    (user / name).write_text(text, "utf-8")
+    commonplace.ok("setup", "--undo", "--yes")
+
+    left = (user / name).read_text("utf-8")
+    assert json_text.loads(left) == {"mcpServers": {"x": {}}}
+    assert "// one\n" in left
+    assert "// two\n" in left
+
+
+def test_a_change_between_two_setups_stays_and_both_are_taken_back(user: Path, commonplace: Command) -> None:
+    write(user)
+    commonplace.ok("setup", "--yes", "--no-learn")
+    settings = user / ".claude/settings.json"
+    settings.write_text(settings.read_text("utf-8").replace("Bash(ls)", "Bash(cat)"), "utf-8")
+    commonplace.ok("config", "set", "memory.prompt_hits", "true")
+    commonplace.ok("setup", "--yes", "--no-learn")
+    assert "user-prompt" in settings.read_text("utf-8")
+    commonplace.ok("setup", "--undo", "--yes")
+
+    assert settings.read_text("utf-8") == SETTINGS.replace("Bash(ls)", "Bash(cat)")
+
+
+@pytest.mark.parametrize("agent", ["codex", "claude-code"])
+def test_a_server_from_before_comes_back_though_the_files_changed(agent: str, user: Path, commonplace: Command) -> None:
+    write(user)
+    commonplace.ok("mcp", "install", agent, "--yes", "--allow-notes")
+    config, servers, settings = (
+        user / name for name in (".codex/config.toml", ".claude.json", ".claude/settings.json")
+    )
+    before = [
+        tomllib.loads(config.read_text("utf-8")),
+        *(json.loads(path.read_bytes()) for path in (servers, settings)),
+    ]
+    commonplace.ok("setup", "--yes", "--no-learn")
+    config.write_text(f"z = 1\n{config.read_text('utf-8')}", "utf-8")
+    for path in (servers, settings):
+        path.write_text(json.dumps({"z": 1, **json.loads(path.read_bytes())}), "utf-8")
+    commonplace.ok("setup", "--undo", "--yes")
+
+    after = [tomllib.loads(config.read_text("utf-8")), *(json.loads(path.read_bytes()) for path in (servers, settings))]
+    assert after == [{"z": 1, **each} for each in before]
+
+
 def test_what_mcp_install_put_there_before_stays_after_an_undo(user: Path, commonplace: Command) -> None:
     write(user)
     commonplace.ok("mcp", "install", "codex", "--yes")
@@ -161,6 +258,27 @@ def test_without_a_record_our_part_is_taken_out_everywhere(user: Path, home: Pat
     commonplace.ok("setup", "--undo", "--yes")
 
     assert not any(b"commonplace" in data for data, _ in tree(user).values())
+
+
+def test_an_undo_with_a_record_of_an_older_version_restores_what_was_not_changed_since(
+    user: Path, home: Path, commonplace: Command
+) -> None:
+    write(user)
+    before = tree(user)
+    commonplace.ok("setup", "--yes", "--no-learn")
+    records = json.loads((home / "setup.json").read_bytes())
+    for record in records:
+        written = base64.b64decode(record.pop("written"))
+        record["after"] = hashlib.sha256(written).hexdigest()
+    (home / "setup.json").write_text(json.dumps(records))
+    (user / ".gemini/settings.json").write_text('{"mcpServers": {"commonplace": {"command": "x"}}, "mine": 1}')
+
+    commonplace.ok("setup", "--undo", "--yes")
+
+    after = tree(user)
+    assert json.loads(after[".gemini/settings.json"][0]) == {"mine": 1}
+    del before[".gemini/settings.json"], after[".gemini/settings.json"]
+    assert {name: after[name] for name in before} == before
 
 
 def test_only_agents_that_are_there_are_touched(user: Path, commonplace: Command, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 A file is changed as text, so that comments, order and spacing stay. Its meaning outside our own part is compared before
 and after the change, and nothing is planned unless it is the same. A symbolic link is followed: people keep these files
-elsewhere and link to them. A file that is write-protected stays as it is.
+elsewhere and link to them. A file that is write-protected stays as it is. A byte order mark at the start stays.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -23,6 +24,7 @@ import msgspec
 from commonplace.errors import BadInput
 
 _UNCHANGED: Final = "Correct it first; nothing was changed."
+_MARK: Final = "\ufeff"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 """No file of settings is larger."""
 
@@ -74,7 +76,7 @@ def parsed(parse: Callable[[str], Any], text: str, path: Path, kind: str) -> dic
         BadInput: it is not valid, or not an object.
     """
     try:
-        value = parse(text)
+        value = parse(text.removeprefix(_MARK))
     except (ValueError, RecursionError) as wrong:
         raise BadInput(f"{path} is not valid {kind}: {wrong}.", hint=_UNCHANGED) from None
     if not isinstance(value, dict):
@@ -106,21 +108,21 @@ def misunderstood(path: Path) -> BadInput:
     return BadInput(f"{path} does not say what it should say.", hint=_UNCHANGED)
 
 
-def set_inside(table: dict[str, Any], outer: str, inner: str, value: Any) -> None:
-    """Put a value into a table of tables, or take it out together with a table that held only it."""
+def set_inside(table: dict[str, Any], outer: str, inner: str, value: Any, *, keep: bool = False) -> None:
+    """Put a value into a table of tables, or take it out together with a table that held only it, unless that stays."""
     inside = table.setdefault(outer, {})
     if value is not None:
         inside[inner] = value
         return
     inside.pop(inner, None)
-    if not inside:
+    if not inside and not keep:
         del table[outer]
 
 
 def checked(change: PlannedChange, parse: Callable[[str], Any], wanted: dict[str, Any], what: str) -> PlannedChange:
     """Return a change whose result means what it should (raises BadInput: it does not)."""
     try:
-        meant: Any = parse(change.after) if change.after else {}
+        meant: Any = parse(change.after.removeprefix(_MARK)) if change.after else {}
     except ValueError:
         meant = None
     if meant != wanted:
@@ -164,6 +166,24 @@ def replace(path: Path, data: bytes, *, mode: int | None = None) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def taken_back(before: str, after: str, now: str) -> str | None:
+    """Return a text without the change from `before` to `after` that it contains; None if those lines changed since."""
+    old, base, new = (text.splitlines(keepends=True) for text in (before, after, now))
+    edits = sorted(
+        (start, end, other[first:last])
+        for other in (old, new)
+        for kind, start, end, first, last in difflib.SequenceMatcher(None, base, other).get_opcodes()
+        if kind != "equal"
+    )
+    if any(second[0] < first[1] or second[:2] == first[:2] for first, second in pairwise(edits)):
+        return None
+    place, lines = 0, list[str]()
+    for start, end, instead in edits:
+        lines += [*base[place:start], *instead]
+        place = end
+    return "".join([*lines, *base[place:]])
 
 
 def keep_copy(path: Path, text: str, now: datetime) -> Path:

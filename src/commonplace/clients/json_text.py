@@ -2,7 +2,7 @@
 
 A place is a path of keys and positions. An added value is formatted like its neighbours: with their indentation, or on
 one line if they stand on one line. Comments and commas before a closing bracket, which some programs accept in their
-files, are kept: places are looked up in a copy of the text in which blanks stand for them.
+files, are kept: places are looked up in a copy of the text in which blanks stand for them. So is a byte order mark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from commonplace.patterns import regex
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_SPACE: Final = regex(r"[ \t\r\n]*")
+_SPACE: Final = regex(r"\ufeff?[ \t\r\n]*")
 _NOT_SPACE: Final = regex(r"[^ \t\r\n]")
 _PIECE: Final = regex(
     r'"(?>(?:[^"\\]++|\\.)*)"?|//[^\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/)?|[ \t\r\n]++|[^"/, \t\r\n}\]]++|.', re.DOTALL
@@ -133,25 +133,47 @@ def put(text: str, path: Path, value: Any) -> str:
     return text[: whole.start + 1] + inner + rest + text[whole.end - 1 :]
 
 
-def drop(text: str, path: Path) -> str:
-    """Return the text without the value at a place, and without containers that held only it."""
+def drop(text: str, path: Path, keep: int = 0) -> str:
+    """Return the text without the value at a place, and without containers that held only it.
+
+    Comments stay, and so do the containers of the first `keep` names of the path.
+    """
     wholes, parts = _find(text, path)
     if len(parts) < len(path):
         return text
     depth = len(path) - 1
-    while depth > 0 and len(wholes[depth].parts) == 1:
+    while depth > keep and len(wholes[depth].parts) == 1:
         depth -= 1
-    siblings, part = wholes[depth].parts, parts[depth]
+    whole, part = wholes[depth], parts[depth]
+    siblings = whole.parts
     place = siblings.index(part)
     if place > 0:
         before = siblings[place - 1].end
-        gap, bare = text[before : part.start], plain(text)[before : part.start]
-        comma = bare.index(",")
-        kept = "" if gap == bare else gap[:comma] + gap[comma + 1 :]  # comments in between are somebody else's
-        return text[:before] + kept + text[part.end :]
+        return text[:before] + _comments(text, before, part.start) + text[part.end :]
     if len(siblings) > 1:
-        return text[: part.start] + text[siblings[1].start :]
-    return text[: wholes[depth].start + 1] + text[wholes[depth].end - 1 :]
+        after = siblings[1].start
+        return text[: part.start] + _comments(text, part.end, after) + text[after:]
+    rest = _comments(text, whole.start + 1, part.start) + _comments(text, part.end, whole.end - 1)
+    return text[: whole.start + 1] + rest + text[whole.end - 1 :]
+
+
+def _comments(text: str, start: int, end: int) -> str:
+    """Return what stands between two values, without its comma; nothing if there are no comments."""
+    pieces = _PIECE.findall(text[start:end])
+    if not any(piece.startswith(("//", "/*")) for piece in pieces):
+        return ""
+    if "," in pieces:
+        pieces.remove(",")
+    return "".join(pieces)
+
+
+def containers_in(value: Any, path: Path) -> int:
+    """Return of how many names of a path, from its first, a value has the containers."""
+    for count, name in enumerate(path):
+        value = cast("dict[Any, Any]", value).get(name) if isinstance(value, dict) else None
+        if not isinstance(value, dict | list):
+            return count
+    return len(path)
 
 
 def _style(text: str) -> tuple[str, str]:

@@ -6,7 +6,8 @@
     Gemini CLI      settings.json (server)
     Copilot CLI     mcp-config.json (server)
 
-Each function here plans; `apply` changes what was planned and keeps a copy beside each file.
+Each function here plans; `apply` changes what was planned and keeps a copy beside each file. Where our part is
+taken out, `earlier` says what a file meant before a setup: what it had of ours then comes back, and empty tables stay.
 """
 
 from __future__ import annotations
@@ -20,26 +21,25 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from commonplace.clients import foreign_files, json_text, toml_text
+from commonplace.clients import foreign_files, hook_groups, json_text, toml_text
 from commonplace.clients.foreign_files import PlannedChange, checked, inner_table, json_file, object_text, set_inside
 from commonplace.config import HOME_VARIABLE
-from commonplace.patterns import regex
 
 Client = Literal["codex", "claude-code"]
 SERVER: Final = "commonplace"
 READ_TOOLS: Final = ("list", "read", "search", "find")
-HOOKS: Final = {"SessionStart": "session-start", "UserPromptSubmit": "user-prompt", "SessionEnd": "session-end"}
-"""The events of agents that we answer, and the names that our command gives them."""
 _MATCHER: Final = "startup|clear|compact"
 """The starts of a session that need a section; a resumed session has it already."""
 _SECONDS: Final = {"SessionStart": 10, "UserPromptSubmit": 10, "SessionEnd": 30}
 _TABLE: Final = ("mcp_servers", SERVER)
-_OURS: Final = regex(r"commonplace\S{0,400} mcp hook (session-start|session-end|user-prompt)")
 _HOOKS_NAME: Final = "the hooks of Commonplace"
+
+Earlier: TypeAlias = Mapping[Path, dict[str, Any]]
+_NOTHING: Final[Earlier] = {}
 
 
 class AppliedChange(msgspec.Struct):
@@ -72,7 +72,9 @@ class RegisteredServer(msgspec.Struct, frozen=True):
     def hook(self, event: str) -> str:
         """Return the shell command that answers a hook."""
         prefix = ["env", *(f"{name}={value}" for name, value in self.variables.items())] if self.variables else []
-        return shlex.join([*prefix, *self.words, "mcp", "hook", HOOKS[event], *(["--allow-notes"] * self.notes)])
+        return shlex.join(
+            [*prefix, *self.words, "mcp", "hook", hook_groups.EVENTS[event], *(["--allow-notes"] * self.notes)]
+        )
 
     def group(self, event: str) -> dict[str, Any]:
         """Return the group of hooks that answers an event, as Codex and Claude Code both write it."""
@@ -135,7 +137,9 @@ def codex_folder(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("CODEX_HOME") or user_folder(environment) / ".codex").expanduser().absolute()
 
 
-def codex_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
+def codex_server(
+    environment: Mapping[str, str], ours: RegisteredServer | None, earlier: Earlier = _NOTHING
+) -> PlannedChange:
     """Plan the table of the memory server in Codex's settings (raises BadInput)."""
     path = codex_folder(environment) / "config.toml"
     before = foreign_files.text_of(path)
@@ -144,21 +148,27 @@ def codex_server(environment: Mapping[str, str], ours: RegisteredServer | None) 
     if ours is not None:
         table = {"command": ours.server[0], "args": ours.server[1:]}
         table |= {"env": ours.variables} if ours.variables else {}
+    elif toml_text.is_plain(was := inner_table(earlier.get(path, {}), "mcp_servers", path).get(SERVER)):
+        table = was
     if inner_table(now, "mcp_servers", path).get(SERVER) == table:
         return PlannedChange(path, before, before or "")
     after = toml_text.put(before or "", _TABLE, table) if table else toml_text.drop(before or "", _TABLE)
     wanted = copy.deepcopy(now)
-    set_inside(wanted, "mcp_servers", SERVER, table)
+    set_inside(wanted, "mcp_servers", SERVER, table, keep=toml_text.has_header(after, _TABLE[:1]))
     return checked(PlannedChange(path, before, after), tomllib.loads, wanted, f"[{'.'.join(_TABLE)}]")
 
 
 def codex_hooks(
-    environment: Mapping[str, str], ours: RegisteredServer | None, events: Sequence[str] = ()
+    environment: Mapping[str, str],
+    ours: RegisteredServer | None,
+    events: Sequence[str] = (),
+    earlier: Earlier = _NOTHING,
 ) -> PlannedChange:
     """Plan our hooks in Codex's file of hooks (raises BadInput)."""
     path = codex_folder(environment) / "hooks.json"
     before, now = json_file(path)
-    text, wanted = _with_hooks(object_text(before), copy.deepcopy(now), path, ours, events)
+    wanted = copy.deepcopy(now)
+    text = hook_groups.put(object_text(before), wanted, path, _groups(ours, events), earlier.get(path, {}))
     after = text if before is not None or ours is not None else ""
     return checked(PlannedChange(path, before, after), json.loads, wanted, _HOOKS_NAME)
 
@@ -176,18 +186,21 @@ def claude_files(environment: Mapping[str, str]) -> tuple[Path, Path]:
     return user / ".claude.json", user / ".claude" / "settings.json"
 
 
-def claude_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
+def claude_server(
+    environment: Mapping[str, str], ours: RegisteredServer | None, earlier: Earlier = _NOTHING
+) -> PlannedChange:
     """Plan the memory server in Claude Code's file of servers (raises BadInput)."""
     server: dict[str, Any] | None = None
     if ours is not None:
         server = {"type": "stdio", "command": ours.server[0], "args": ours.server[1:], "env": ours.variables}
-    return json_server(claude_files(environment)[0], "mcpServers", server)
+    return json_server(claude_files(environment)[0], "mcpServers", server, earlier)
 
 
 def claude_settings(
     environment: Mapping[str, str],
     ours: RegisteredServer | None,
     events: Sequence[str] = (),
+    earlier: Earlier = _NOTHING,
     *,
     is_allowed: bool = False,
 ) -> PlannedChange:
@@ -197,11 +210,18 @@ def claude_settings(
     """
     path = claude_files(environment)[1]
     before, now = json_file(path)
-    text, wanted = _with_hooks(object_text(before), copy.deepcopy(now), path, ours, events)
-    if is_allowed or ours is None:
-        text = _with_leave(text, wanted, path, is_allowed=is_allowed)
+    wanted, was = copy.deepcopy(now), earlier.get(path, {})
+    text = hook_groups.put(object_text(before), wanted, path, _groups(ours, events), was)
+    if is_allowed:
+        text = _with_leave(text, wanted, path)
+    elif ours is None:
+        text = _without_leave(text, wanted, path, was)
     after = text if before is not None or ours is not None else ""
     return checked(PlannedChange(path, before, after), json.loads, wanted, _HOOKS_NAME)
+
+
+def _groups(ours: RegisteredServer | None, events: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+    return {event: ours.group(event) for event in events} if ours is not None else None
 
 
 def claude_rules() -> list[str]:
@@ -209,48 +229,67 @@ def claude_rules() -> list[str]:
     return [f"mcp__{SERVER}__{name}" for name in READ_TOOLS]
 
 
-def _with_leave(text: str, wanted: dict[str, Any], path: Path, *, is_allowed: bool) -> str:
-    """Return the settings with or without our rules; `wanted` is changed to mean the same."""
-    rules = inner_table(wanted, "permissions", path).get("allow", [])
-    if not isinstance(rules, list):
-        raise foreign_files.misunderstood(path)
-    allowed = cast("list[Any]", rules)
-    if is_allowed:
-        missing = [rule for rule in claude_rules() if rule not in allowed]
-        for rule in missing:
-            text = json_text.put(text, ("permissions", "allow", len(allowed)), rule)
-            allowed.append(rule)
-        if missing:
-            set_inside(wanted, "permissions", "allow", allowed)
-        return text
-    places = [place for place, rule in enumerate(allowed) if rule in claude_rules()]
+def _with_leave(text: str, wanted: dict[str, Any], path: Path) -> str:
+    """Return the settings with our rules; `wanted` is changed to mean the same."""
+    allowed = _allowed(wanted, path)
+    missing = [rule for rule in claude_rules() if rule not in allowed]
+    for rule in missing:
+        text = json_text.put(text, ("permissions", "allow", len(allowed)), rule)
+        allowed.append(rule)
+    if missing:
+        set_inside(wanted, "permissions", "allow", allowed)
+    return text
+
+
+def _without_leave(text: str, wanted: dict[str, Any], path: Path, was: dict[str, Any]) -> str:
+    """Return the settings without our rules but those that were there before; `wanted` is changed to mean the same."""
+    allowed, kept = _allowed(wanted, path), _allowed(was, path)
+    places = [place for place, rule in enumerate(allowed) if rule in claude_rules() and rule not in kept]
+    depth = json_text.containers_in(was, ("permissions", "allow"))
     for place in reversed(places):
-        text = json_text.drop(text, ("permissions", "allow", place))
+        text = json_text.drop(text, ("permissions", "allow", place), depth)
         del allowed[place]
     if places:
-        set_inside(wanted, "permissions", "allow", allowed or None)
+        set_inside(wanted, "permissions", "allow", allowed if allowed or depth > 1 else None, keep=depth > 0)
     return text
+
+
+def _allowed(settings: dict[str, Any], path: Path) -> list[Any]:
+    rules = inner_table(settings, "permissions", path).get("allow", [])
+    if not isinstance(rules, list):
+        raise foreign_files.misunderstood(path)
+    return cast("list[Any]", rules)
 
 
 # Agents that only have servers
 
 
 def json_server(
-    path: Path, table: str, server: dict[str, Any] | None, parse: Callable[[str], Any] = json.loads
+    path: Path,
+    table: str,
+    server: dict[str, Any] | None,
+    earlier: Earlier = _NOTHING,
+    parse: Callable[[str], Any] = json.loads,
 ) -> PlannedChange:
     """Plan the memory server in a JSON file that lists servers in a table (raises BadInput)."""
     before, now = json_file(path, parse)
+    was = earlier.get(path, {})
+    if server is None:
+        server = inner_table(was, table, path).get(SERVER)
     if inner_table(now, table, path).get(SERVER) == server:
         return PlannedChange(path, before, before or "")
     place = (table, SERVER)
     text = object_text(before)
-    after = json_text.put(text, place, server) if server else json_text.drop(text, place)
+    depth = json_text.containers_in(was, (table,))
+    after = json_text.put(text, place, server) if server else json_text.drop(text, place, depth)
     wanted = copy.deepcopy(now)
-    set_inside(wanted, table, SERVER, server)
+    set_inside(wanted, table, SERVER, server, keep=depth > 0)
     return checked(PlannedChange(path, before, after), parse, wanted, f"{table}.{SERVER}")
 
 
-def opencode_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
+def opencode_server(
+    environment: Mapping[str, str], ours: RegisteredServer | None, earlier: Earlier = _NOTHING
+) -> PlannedChange:
     """Plan the memory server in OpenCode's settings, which may have comments (raises BadInput)."""
     folder = opencode_folder(environment)
     server: dict[str, Any] | None = None
@@ -259,7 +298,7 @@ def opencode_server(environment: Mapping[str, str], ours: RegisteredServer | Non
         server |= {"environment": ours.variables} if ours.variables else {}
     commented = folder / "opencode.jsonc"
     path = commented if commented.exists() else folder / "opencode.json"
-    return json_server(path, "mcp", server, json_text.loads)
+    return json_server(path, "mcp", server, earlier, json_text.loads)
 
 
 def opencode_folder(environment: Mapping[str, str]) -> Path:
@@ -268,23 +307,27 @@ def opencode_folder(environment: Mapping[str, str]) -> Path:
     return Path(base).expanduser().absolute() / "opencode"
 
 
-def gemini_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
+def gemini_server(
+    environment: Mapping[str, str], ours: RegisteredServer | None, earlier: Earlier = _NOTHING
+) -> PlannedChange:
     """Plan the memory server in Gemini CLI's settings, which may have comments (raises BadInput)."""
     server: dict[str, Any] | None = None
     if ours is not None:
         server = {"command": ours.server[0], "args": ours.server[1:]}
         server |= {"env": ours.variables} if ours.variables else {}
     path = user_folder(environment) / ".gemini" / "settings.json"
-    return json_server(path, "mcpServers", server, json_text.loads)
+    return json_server(path, "mcpServers", server, earlier, json_text.loads)
 
 
-def copilot_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
+def copilot_server(
+    environment: Mapping[str, str], ours: RegisteredServer | None, earlier: Earlier = _NOTHING
+) -> PlannedChange:
     """Plan the memory server in Copilot CLI's file of servers (raises BadInput)."""
     server: dict[str, Any] | None = None
     if ours is not None:
         server = {"type": "local", "command": ours.server[0], "args": ours.server[1:], "tools": ["*"]}
         server |= {"env": ours.variables} if ours.variables else {}
-    return json_server(copilot_folder(environment) / "mcp-config.json", "mcpServers", server)
+    return json_server(copilot_folder(environment) / "mcp-config.json", "mcpServers", server, earlier)
 
 
 def copilot_folder(environment: Mapping[str, str]) -> Path:
@@ -297,57 +340,3 @@ def user_folder(environment: Mapping[str, str]) -> Path:
     """Return the person's home folder."""
     home = environment.get("HOME")
     return Path(home) if home else Path.home()
-
-
-# Hooks
-
-
-def has_hook(settings: dict[str, Any], event: str) -> bool:
-    """Say whether settings have our hook for an event."""
-    groups = cast("dict[str, Any]", settings.get("hooks") or {}).get(event, [])
-    return any(_our_hooks(group) for group in cast("list[Any]", groups if isinstance(groups, list) else []))
-
-
-def _with_hooks(
-    text: str, wanted: dict[str, Any], path: Path, ours: RegisteredServer | None, events: Sequence[str]
-) -> tuple[str, dict[str, Any]]:
-    """Return a text with our hooks for some events and for no others, and what it means then."""
-    for event in HOOKS:
-        group = ours.group(event) if ours is not None and event in events else None
-        groups = inner_table(wanted, "hooks", path).get(event, [])
-        if not isinstance(groups, list):
-            raise foreign_files.misunderstood(path)
-        text = _with_group(text, wanted, event, cast("list[Any]", groups), group)
-    return text, wanted
-
-
-def _with_group(text: str, wanted: dict[str, Any], event: str, groups: list[Any], group: dict[str, Any] | None) -> str:
-    """Return the settings with our hook for an event and without older ones; `wanted` is changed to mean the same."""
-    ours = [(place, _our_hooks(each)) for place, each in enumerate(groups)]
-    ours = [(place, positions) for place, positions in ours if positions]
-    if group is not None and [groups[place] for place, _ in ours] == [group]:
-        return text
-    for place, positions in reversed(ours):
-        if len(positions) == len(groups[place]["hooks"]):
-            text = json_text.drop(text, ("hooks", event, place))
-            del groups[place]
-            continue
-        for position in reversed(positions):
-            text = json_text.drop(text, ("hooks", event, place, "hooks", position))
-            del groups[place]["hooks"][position]
-    if group is not None:
-        text = json_text.put(text, ("hooks", event, len(groups)), group)
-        groups.append(group)
-    if groups or ours:
-        set_inside(wanted, "hooks", event, groups or None)
-    return text
-
-
-def _our_hooks(group: Any) -> list[int]:
-    """Return where in a group of hooks ours stand."""
-    hooks = cast("dict[str, Any]", group).get("hooks") if isinstance(group, dict) else None
-    return [
-        position
-        for position, each in enumerate(cast("list[Any]", hooks) if isinstance(hooks, list) else [])
-        if isinstance(each, dict) and _OURS.search(str(cast("dict[str, Any]", each).get("command")))
-    ]

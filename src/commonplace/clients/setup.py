@@ -1,8 +1,9 @@
 """Setting up the agents of this machine, and undoing it: which agents there are, what changes, what is set up already.
 
 Everything that a setup changed is recorded in the home (`setup.json`): each file's bytes from before and after. An undo
-puts a file back byte for byte if it is as the setup left it; if somebody changed it since, only our part is taken out.
-One agent's file that cannot be changed leaves that agent alone and none of the others.
+puts a file back byte for byte if it is as the setup left it. If somebody changed it since, that change stays and only
+ours is taken back, to the byte where the two changed different lines; what the file had of ours before the setup comes
+back. One agent's file that cannot be changed leaves that agent alone and none of the others.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import hashlib
 import shutil
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from commonplace.clients import foreign_files, registration
+from commonplace.clients import foreign_files, hook_groups, json_text, registration
 from commonplace.clients.foreign_files import PlannedChange
-from commonplace.clients.registration import RegisteredServer
+from commonplace.clients.registration import Earlier, RegisteredServer
 from commonplace.errors import BadInput, CommonplaceError
 
 Agent = Literal["codex", "claude-code", "opencode", "gemini", "copilot"]
@@ -67,6 +69,9 @@ class SetupOptions(msgspec.Struct, frozen=True):
     """Claude Code may call the reading tools without asking."""
 
 
+_PLAIN: Final = SetupOptions()
+
+
 class AgentPlan(msgspec.Struct):
     """The planned changes for one agent."""
 
@@ -84,15 +89,19 @@ class AgentPlan(msgspec.Struct):
 
 
 class _Recorded(msgspec.Struct):
-    """A file that was changed: its bytes before (None: there was none) and a digest of those after."""
+    """A file that was changed: its bytes before (None: there was none) and after.
+
+    Older records have a digest (`after`) of what was written.
+    """
 
     agent: Agent
     path: str
     before: bytes | None
-    after: str
     mode: int
     folders: list[str] = []
     """Folders that were made for it, outermost first."""
+    written: bytes | None = None
+    after: str = ""
 
 
 def is_found(agent: Agent, environment: Mapping[str, str]) -> bool:
@@ -130,32 +139,36 @@ def plan(environment: Mapping[str, str], options: SetupOptions) -> list[AgentPla
 
 
 def _changes(
-    agent: Agent, environment: Mapping[str, str], ours: RegisteredServer | None, options: SetupOptions
+    agent: Agent,
+    environment: Mapping[str, str],
+    ours: RegisteredServer | None,
+    options: SetupOptions = _PLAIN,
+    was: Earlier = MappingProxyType({}),
 ) -> list[PlannedChange]:
     prompts = ("UserPromptSubmit",) if options.prompt_hits else ()
     match agent:
         case "codex":
-            hooks = registration.codex_hooks(environment, ours, ("SessionStart", *prompts))
-            return [registration.codex_server(environment, ours), hooks]
+            hooks = registration.codex_hooks(environment, ours, ("SessionStart", *prompts), was)
+            return [registration.codex_server(environment, ours, was), hooks]
         case "claude-code":
             events = ("SessionStart", *prompts, "SessionEnd")
             is_allowed = options.is_allowed and ours is not None
-            settings = registration.claude_settings(environment, ours, events, is_allowed=is_allowed)
-            return [registration.claude_server(environment, ours), settings]
+            settings = registration.claude_settings(environment, ours, events, was, is_allowed=is_allowed)
+            return [registration.claude_server(environment, ours, was), settings]
         case "opencode":
-            return [registration.opencode_server(environment, ours)]
+            return [registration.opencode_server(environment, ours, was)]
         case "gemini":
-            return [registration.gemini_server(environment, ours)]
+            return [registration.gemini_server(environment, ours, was)]
         case "copilot":
-            return [registration.copilot_server(environment, ours)]
+            return [registration.copilot_server(environment, ours, was)]
 
 
-def apply(plans: list[AgentPlan], home: Path) -> None:
+def apply(plans: list[AgentPlan], environment: Mapping[str, str], home: Path) -> None:
     """Make the planned changes and record them; the state of each plan says what became of it."""
 
     def act(planned: AgentPlan, change: PlannedChange) -> None:
         if change.is_one:
-            _change(planned.agent, change, home)
+            _change(planned.agent, change, environment, home)
 
     _carry_out(plans, "done", act, " Nothing was changed there.")
 
@@ -180,20 +193,40 @@ def _carry_out(
             planned.problem = f"{error.filename or planned.agent}: {error.strerror or error}.{of_failure}"
 
 
-def _change(agent: Agent, change: PlannedChange, home: Path) -> None:
+def _change(agent: Agent, change: PlannedChange, environment: Mapping[str, str], home: Path) -> None:
     """Make one change; it is recorded first, so that whatever happens can be undone."""
     target = change.path.resolve()
     missing = [place for place in reversed(target.parents) if not place.exists()]
     mode = stat.S_IMODE(target.stat().st_mode) if change.before is not None else 0o600
     before = change.before.encode() if change.before is not None else None
-    noted = _Recorded(agent, str(change.path), before, _digest(change.after.encode()), mode, list(map(str, missing)))
+    noted = _Recorded(agent, str(change.path), before, mode, list(map(str, missing)), change.after.encode())
     records = _read(home)
     older = next((each for each in records if each.path == noted.path), None)
-    if older is not None and before is not None and _digest(before) == older.after:
-        noted.before, noted.mode, noted.folders = older.before, older.mode, older.folders
+    if older is not None and before is not None:
+        noted.mode, noted.folders = older.mode, older.folders
+        noted.before = _without_ours(agent, change.path, environment, older)
     _write(home, [*(each for each in records if each.path != noted.path), noted])
     foreign_files.check_unchanged(change)
     foreign_files.replace(change.path, change.after.encode())
+
+
+def _without_ours(agent: Agent, path: Path, environment: Mapping[str, str], record: _Recorded) -> bytes | None:
+    """Return what a file would be without the setup that changed it; None if it would not exist."""
+    changes = _changes(agent, environment, None, was=_meant([record]))
+    (text,) = (_undone(change, record).after for change in changes if change.path == path)
+    return None if record.before is None and _is_empty(text) else text.encode()
+
+
+def _meant(records: Iterable[_Recorded]) -> Earlier:
+    """Return what files meant before the setup that changed them."""
+    return {Path(record.path): _meaning(Path(record.path), (record.before or b"").decode()) for record in records}
+
+
+def _meaning(path: Path, text: str) -> dict[str, Any]:
+    """Return what the text of a file of settings means; nothing if it is empty or not understood."""
+    with contextlib.suppress(BadInput):
+        return foreign_files.parsed(tomllib.loads if path.suffix == ".toml" else json_text.loads, text, path, "text")
+    return {}
 
 
 def plan_undo(environment: Mapping[str, str], home: Path) -> list[AgentPlan]:
@@ -207,7 +240,7 @@ def plan_undo(environment: Mapping[str, str], home: Path) -> list[AgentPlan]:
         planned = AgentPlan(agent, is_found(agent, environment))
         plans.append(planned)
         try:
-            changes = _changes(agent, environment, None, SetupOptions())
+            changes = _changes(agent, environment, None, was=_meant(records.values()))
             if records:  # what `mcp install` put into other files stays
                 changes = [change for change in changes if str(change.path) in records]
             planned.changes = [_undone(change, records.get(str(change.path))) for change in changes]
@@ -219,10 +252,20 @@ def plan_undo(environment: Mapping[str, str], home: Path) -> list[AgentPlan]:
 
 
 def _undone(change: PlannedChange, record: _Recorded | None) -> PlannedChange:
-    """Return the change that undoes what was recorded of a file."""
-    if record is None or change.before is None or _digest(change.before.encode()) != record.after:
+    """Return the change that undoes what was recorded of a file.
+
+    `change` takes out our part of the file as it is now; it stands where lines of ours were changed since.
+    """
+    if record is None or change.before is None:
         return change
-    return PlannedChange(change.path, change.before, (record.before or b"").decode("utf-8"))
+    before = (record.before or b"").decode()
+    if record.written is None:
+        is_as_written = hashlib.sha256(change.before.encode()).hexdigest() == record.after
+        return PlannedChange(change.path, change.before, before) if is_as_written else change
+    text = foreign_files.taken_back(before, record.written.decode(), change.before)
+    if text is None or (text != before and _meaning(change.path, text) != _meaning(change.path, change.after)):
+        return change
+    return PlannedChange(change.path, change.before, text)
 
 
 def undo(plans: list[AgentPlan], home: Path) -> None:
@@ -236,7 +279,7 @@ def undo(plans: list[AgentPlan], home: Path) -> None:
 def _restore(change: PlannedChange, record: _Recorded | None) -> None:
     if not change.is_one:
         return
-    is_ours = record is not None and record.before is None and not change.after.strip("{} \r\n\t")
+    is_ours = record is not None and record.before is None and _is_empty(change.after)
     if not is_ours:
         mode = record.mode if record is not None and record.before is not None else None
         foreign_files.replace(change.path, change.after.encode(), mode=mode)
@@ -247,8 +290,9 @@ def _restore(change: PlannedChange, record: _Recorded | None) -> None:
             Path(folder).rmdir()
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _is_empty(text: str) -> bool:
+    """Say whether the text of a file of settings says nothing."""
+    return not text.strip("{} \r\n\t")
 
 
 def _read(home: Path) -> list[_Recorded]:
@@ -296,17 +340,17 @@ def status(agent: Agent, environment: Mapping[str, str]) -> AgentReport:
 
 
 def _parts(agent: Agent, environment: Mapping[str, str]) -> list[str]:
-    changes = _changes(agent, environment, None, SetupOptions())
+    changes = _changes(agent, environment, None)
     parts = ["server" if changes[0].is_one else "no server"]
     if agent == "codex":
         settings = foreign_files.json_file(registration.codex_folder(environment) / "hooks.json")[1]
-        has_hook = registration.has_hook(settings, "SessionStart")
+        has_hook = hook_groups.has_hook(settings, "SessionStart")
         return [*parts, "hook" if has_hook else "no hook", *(_trust(agent, environment) if has_hook else ())]
     if agent == "claude-code":
         settings = foreign_files.json_file(registration.claude_files(environment)[1])[1]
         allowed: Any = cast("dict[str, Any]", settings.get("permissions") or {}).get("allow") or []
         is_allowed = set(registration.claude_rules()) <= {str(rule) for rule in cast("list[Any]", allowed)}
-        hook = "hook" if registration.has_hook(settings, "SessionStart") else "no hook"
+        hook = "hook" if hook_groups.has_hook(settings, "SessionStart") else "no hook"
         return [*parts, hook, "tools allowed" if is_allowed else "tools ask for permission"]
     return parts
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Any, Final, TypeGuard, cast
 
 from commonplace.patterns import regex
 
@@ -26,6 +26,21 @@ def header_of(path: tuple[str, ...], *, below: bool) -> re.Pattern[str]:
     names = r"[ \t]*\.[ \t]*".join(f"(?:{name}|\"{name}\"|'{name}')" for name in map(re.escape, path))
     rest = r"(?:\.[^\]]*)?" if below else ""
     return re.compile(rf"[ \t]*\[[ \t]*{names}[ \t]*{rest}\][ \t]*(?:#.*)?")
+
+
+def has_header(text: str, path: tuple[str, ...]) -> bool:
+    """Say whether a table has a header of its own."""
+    return any(_opens(line, path, below=False) for line in text.splitlines())
+
+
+def is_plain(table: Any) -> TypeGuard[dict[str, str | list[str] | dict[str, str]]]:
+    """Say whether `put` can write a table."""
+    return isinstance(table, dict) and all(
+        isinstance(value, str)
+        or (isinstance(value, list) and all(isinstance(each, str) for each in cast("list[Any]", value)))
+        or (isinstance(value, dict) and all(isinstance(each, str) for each in cast("dict[str, Any]", value).values()))
+        for value in cast("dict[str, Any]", table).values()
+    )
 
 
 def _block(lines: list[str], first: int) -> int:

@@ -13,7 +13,7 @@ import msgspec
 
 from commonplace.errors import BadInput, StateError, WorkspaceError
 from commonplace.memory import listing
-from commonplace.memory.edits import history, notes
+from commonplace.memory.edits import history, meant_entries, notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.history import EntryChange
 from commonplace.memory.entries import GLOBAL, Entry
@@ -85,9 +85,10 @@ async def note_of(store: MemoryStore, entry: Entry) -> Path:
 
 
 def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:
-    """Return the entry that is to be changed; None if no entry matches, and the text stands for itself."""
-    matches = listing.matching_entries(text, entries)
-    return listing.single_entry(text, entries)[0] if matches else None
+    """Return the entry that is to be changed; None if no entry matches, and the text stands for itself (raises
+    BadInput: several match).
+    """
+    return meant_entries.only(text, entries) if listing.matching_entries(text, entries) else None
 
 
 def note_words(entry: KnownEntry) -> str:
@@ -136,10 +137,10 @@ async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str
     """Pin an entry and its sources, so that they do not age, or unpin them.
 
     Raises:
-        BadInput: nothing in memory is meant.
+        BadInput: nothing in memory is meant, or several entries.
     """
     found = await store.known_entries()
-    chosen, _ = listing.single_entry(text, found)
+    chosen = meant_entries.only(text, found)
     chosen.entry.pinned = pinned
     moment = wire_time(store.home.now())
     await anyio.to_thread.run_sync(

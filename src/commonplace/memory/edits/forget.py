@@ -52,6 +52,8 @@ class Forgot(msgspec.Struct):
     files: list[str]
     others: list[listing.Listed] = []
     """Other entries that the text may have meant; they stay."""
+    entries: list[listing.Listed] = []
+    """The entries that are removed, as they were."""
 
 
 class _Plan(msgspec.Struct):
@@ -59,12 +61,18 @@ class _Plan(msgspec.Struct):
 
     decision: dict[str, Any]
     time: str
-    before: set[str]
-    """The ids of all entries."""
+    before: dict[str, KnownEntry]
+    """All entries and candidates, by their ids."""
     meant: list[str]
     others: list[KnownEntry]
     outputs: dict[str, Output]
     """By thread, for those that change."""
+
+    def result(self, store: MemoryStore, removed: list[str], files: list[str]) -> Forgot:
+        """Return what was forgotten, as people are told."""
+        gone = [listing.listed_entry(self.before[key]) for key in removed if key in self.before]
+        others = [listing.listed_entry(each) for each in self.others]
+        return Forgot(removed, [str(store.home.path / path) for path in files], others, gone)
 
     def forgotten(self, home: Path) -> Forgotten:
         """Return everything that is forgotten once this plan is carried out."""
@@ -126,9 +134,7 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
         )
     new = await anyio.to_thread.run_sync(_stamps, store.home.path)
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
-    return Forgot(
-        removed, [str(store.home.path / path) for path in files], [listing.listed_entry(each) for each in plan.others]
-    )
+    return plan.result(store, removed, files)
 
 
 def _forget_rows(tx: Transaction, home: Home, removed: list[str]) -> None:
@@ -192,7 +198,7 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     plan = _Plan(
         decision(sorted(texts)),
         wire_time(_moment(store, told)),
-        {each.entry.id for each in found},
+        {each.entry.id: each for each in found},
         [each.entry.id for each in chosen],
         [each for each in matches if each not in chosen],
         {},
@@ -350,9 +356,7 @@ def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: lis
     removed = sorted({*plan.before, *plan.meant} - after)
     if removed and history.FILE not in files:
         files.append(history.FILE)
-    return Forgot(
-        removed, [str(store.home.path / path) for path in files], [listing.listed_entry(each) for each in plan.others]
-    )
+    return plan.result(store, removed, files)
 
 
 def rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:

@@ -24,7 +24,23 @@ def several(text: str, matches: list[KnownEntry]) -> BadInput:
     """Return the error for a text that means several entries: which ones, so that one can be named."""
     shown = "; ".join(f"{each.entry.id} {_shortened(each.entry.text)}" for each in matches[:_SHOWN])
     rest = f"; and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
-    return BadInput(f"{text!r} means {len(matches)} entries: {shown}{rest}.", hint="Forget one by its id.")
+    return BadInput(f"{text!r} means {len(matches)} entries: {shown}{rest}.", hint="Name one by its id.")
+
+
+def only(text: str, entries: list[KnownEntry]) -> KnownEntry:
+    """Return the one entry that a text means.
+
+    Raises:
+        BadInput: it means none, or several.
+    """
+    best, others = listing.single_entry(text, entries)
+    matches = [best, *others]
+    if best.entry.id.startswith(text.strip().lower()):
+        return best
+    held = saying(" ".join(text.split()), matches) or matches
+    if len(held) > 1:
+        raise several(text, held)
+    return held[0]
 
 
 def _shortened(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+import json
+from typing import Any, Final
 
 import click
 
@@ -44,9 +45,10 @@ def show(as_json: bool) -> None:
 
 
 def _shown(value: Any) -> str:
+    """Return a value as the settings file writes it."""
     if value is None:
         return "(none)"
-    return str(list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | tuple) else str(value)
 
 
 @command.command()

@@ -65,6 +65,8 @@ def forget(text: str, yes: bool, dry_run: bool, as_json: bool) -> None:
 def _show_forgotten(done: Forgot, *, would: bool) -> None:
     what = "would go" if would else "forgotten"
     output.say(f"{', '.join(done.removed) or 'no entry'} {what}; {len(done.files)} file(s) change or go:")
+    for entry in done.entries:
+        output.say(f"  {entry.id}  {output.one_line(entry.text, 120)}")
     for path in done.files[:_SHOWN]:
         output.say(f"  {path}")
     if len(done.files) > _SHOWN:

@@ -106,7 +106,8 @@ def list_(
     if as_json:
         output.print_json({"threads": page.threads, "next_cursor": page.next_cursor})
     else:
-        views.threads(page, is_other_home=home is not None)
+        is_chosen = archived or any(option is not None for option in (cwd, source, cursor, since))
+        views.threads(page, is_other_home=home is not None, is_chosen=is_chosen)
 
 
 @command.command("import")

@@ -43,7 +43,7 @@ def command(undo: bool, yes: bool, dry_run: bool, no_learn: bool, no_permissions
         _show(plans, is_undo=undo)
     if not dry_run:
         _consent(plans, yes=yes)
-        setup.undo(plans, settings.home) if undo else setup.apply(plans, settings.home)
+        setup.undo(plans, settings.home) if undo else setup.apply(plans, os.environ, settings.home)
     learned = None if undo or dry_run or no_learn else _learn(settings.home, as_json=as_json)
     if no_learn and not (undo or dry_run):
         _keep_sections()

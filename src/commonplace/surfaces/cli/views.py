@@ -32,10 +32,10 @@ REASONS = {
 """What the reasons for leaving a file out mean."""
 
 
-def threads(page: ThreadPage, *, is_other_home: bool = False) -> None:
-    """Print a page of threads."""
+def threads(page: ThreadPage, *, is_other_home: bool = False, is_chosen: bool = False) -> None:
+    """Print a page of threads; `is_chosen` says that options leave some out."""
     if not page.threads:
-        say("No threads here yet.")
+        say("No thread here is what the options ask for." if is_chosen else "No threads here yet.")
         if is_other_home:
             say("--home takes a home of Codex or of this program; `sessions import --path PATH` takes in others'.")
         return

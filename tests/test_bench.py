@@ -1,0 +1,40 @@
+"""`python -m bench` says what it can measure, before it measures anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bench", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_name_with_its_title() -> None:
+    done = run("--help")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  session_start  The start of a session in Codex or Claude Code\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("sesion_start", "nothing is measured under the name 'sesion_start'. Did you mean session_start?"),
+        ("unknown", "nothing is measured under the name 'unknown'. `python -m bench --help` lists the names."),
+        ("--fast", "unrecognized arguments: --fast"),
+    ],
+)
+def test_a_name_that_is_none_ends_with_what_to_do(name: str, says: str) -> None:
+    done = run("ledger", name)
+
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
