@@ -134,7 +134,6 @@ async def test_a_prompt_that_a_hook_refuses_keeps_its_context(tmp_path: Path, ho
     [
         (Input(), "nothing to do"),
         (Input(" ", images=()), "nothing to do"),
-        (Input("Go.", context={"": "x"}), "key of the additional context is empty"),
         (Input("Go.", context={"page": "\ud800"}), "not valid Unicode"),
         (Input("Go.", images=("none.png",)), "picture cannot be used"),
     ],

@@ -100,7 +100,7 @@ def test_lines_are_cut_at_their_ends(texts: list[bytes], ended: bool) -> None:
     found = list(line_streams.lines(incoming, limit=20))
     os.close(incoming)
 
-    wanted = [text if len(text) <= 20 else None for text in texts]
+    wanted = [text if len(text) <= 20 else line_streams.TooLong(text) for text in texts]
     if texts and not ended and not texts[-1]:
         wanted.pop()
     assert found == wanted

@@ -152,13 +152,13 @@ def test_a_client_that_goes_away_ends_the_server() -> None:
     assert code == 0
 
 
-def test_a_line_that_is_too_long_is_skipped() -> None:
+def test_a_line_that_is_too_long_is_refused_with_its_id() -> None:
     with Talk() as talk:
         talk.begin()
         talk.write(b'{"jsonrpc":"2.0","id":9,"method":"' + b"x" * (17 * 1024 * 1024) + b'"}\n')
 
         refused = talk.receive()
-        assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+        assert (refused["id"], refused["error"]["code"]) == (9, -32600)
         assert talk.request("ping")["result"] == {}
 
 

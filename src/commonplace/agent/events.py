@@ -26,6 +26,8 @@ class UserMessage(_SessionItem, frozen=True, tag="user_message"):
     """What a person said; `content` are the parts as they are sent."""
 
     content: list[dict[str, Any]]
+    shown: list[dict[str, Any]] | None = None
+    """The parts as a client sent them, in the format of Codex's ledger; None where they are those of `content`."""
     client_id: str | None = None
     """What the client that sent it calls it."""
 

@@ -146,7 +146,8 @@ def shown(item: events.Item) -> dict[str, Any]:
     match item:
         case events.UserMessage():
             client = {} if item.client_id is None else {"client_id": item.client_id}
-            return {"type": "UserMessage", "id": item.id, **client, "content": [_input(part) for part in item.content]}
+            content = item.shown if item.shown is not None else [_input(part) for part in item.content]
+            return {"type": "UserMessage", "id": item.id, **client, "content": content}
         case events.AgentMessage():
             found: dict[str, Any] = {
                 "type": "AgentMessage",

@@ -70,7 +70,9 @@ async def take_input(
     if given.parts and accepted:
         item_id = f"msg_{new_id(session.environment.now())}"
         session.ledger.record(given.message(item_id))
-        session.ledger.complete(events.UserMessage(id=item_id, content=given.content, client_id=given.client_id))
+        shown = [*given.shown] or None
+        message = events.UserMessage(id=item_id, content=given.content, shown=shown, client_id=given.client_id)
+        session.ledger.complete(message)
         for item in injected_messages.messages(skills.named(given.words, session.prompt.skills)):
             session.ledger.record(item)
     session.hooks.add_context(answer)

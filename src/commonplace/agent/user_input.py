@@ -29,6 +29,8 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     """The content items `input_text` and `input_image`, as they are sent."""
     kinds: tuple[str, ...] = ()
     """Whose words each part holds, as `user.text`, where not all are the person's."""
+    shown: tuple[dict[str, Any], ...] = ()
+    """The parts as a client sent them, in the format of Codex's ledger, where they are not those that are sent."""
     context: Mapping[str, AdditionalContext] = {}
     external: Mapping[str, AdditionalContext] = {}
     """What other programs say, by their names: untrusted, and no words of a person."""

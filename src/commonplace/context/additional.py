@@ -50,14 +50,12 @@ class LastGivenContext(msgspec.Struct, frozen=True):
 
 
 def check(entries: Mapping[str, AdditionalContext]) -> None:
-    """Refuse what could not be sent as UTF-8, and a key that names nothing.
+    """Refuse what could not be sent as UTF-8.
 
     Raises:
-        BadInput: a key is empty, or a text is not Unicode.
+        BadInput: a text is not Unicode.
     """
     for key, entry in entries.items():
-        if not key:
-            raise BadInput("A key of the additional context is empty.", hint="Name where it comes from.", key=key)
         try:
             f"{key}{entry.value}".encode()
         except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """Lines on two descriptors: read and written on threads of their own, so that nobody who does not read stops the loop.
 
-What anybody prints goes to stderr once `private_descriptors` took stdout: nothing but messages ever stands there. Lines
-longer than the bound are skipped, and whoever reads is told.
+What anybody prints goes to stderr once `private_descriptors` took stdout: nothing but messages ever stands there. Of a
+line that is longer than the bound, only the beginning is kept: who sent it can be answered.
 """
 
 from __future__ import annotations
@@ -15,27 +15,46 @@ from contextlib import suppress
 from typing import Final, Self
 
 import anyio
+import msgspec
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """The longest message that is read, in bytes."""
 _CHUNK: Final = 64 * 1024
 
 
-def lines(descriptor: int, limit: int = MAX_LINE) -> Iterator[bytes | None]:
-    """Yield the lines of a descriptor until it ends; None for one that is too long."""
+class TooLong(msgspec.Struct, frozen=True):
+    """A line that is longer than the bound."""
+
+    begin: bytes
+    """Its first bytes."""
+
+
+Line = bytes | TooLong
+
+
+def lines(descriptor: int, limit: int = MAX_LINE) -> Iterator[Line]:
+    """Yield the lines of a descriptor until it ends."""
     parts: list[bytes] = []
     size = 0
     while chunk := _read(descriptor):
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
-            whole = size + len(piece)
-            yield b"".join([*parts, piece]) if whole <= limit else None
+            yield _line([*parts, piece], size + len(piece), limit)
             parts, size = [], 0
         size += len(rest)
-        # What is too long is counted and not kept.
-        parts = [*parts, rest] if size <= limit else []
+        parts.append(rest)
+        if size > limit:  # then it is counted and not kept
+            parts = [_begin(parts)]
     if size:
-        yield b"".join(parts) if size <= limit else None
+        yield _line(parts, size, limit)
+
+
+def _line(parts: list[bytes], size: int, limit: int) -> Line:
+    return b"".join(parts) if size <= limit else TooLong(_begin(parts))
+
+
+def _begin(parts: list[bytes]) -> bytes:
+    return b"".join(parts)[:_CHUNK]
 
 
 def _read(descriptor: int) -> bytes:
@@ -90,7 +109,7 @@ class LineReader:
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
         self._is_over = False
-        self._send, self._receive = anyio.create_memory_object_stream[bytes | None](1)
+        self._send, self._receive = anyio.create_memory_object_stream[Line](1)
         self._room = threading.Semaphore(1)
         self._thread = threading.Thread(target=self._pump, name="line-reader", daemon=True)
         self._thread.start()
@@ -107,7 +126,7 @@ class LineReader:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> bytes | None:
+    async def __anext__(self) -> Line:
         line = await self._receive.__anext__()
         self._room.release()
         return line
@@ -121,7 +140,7 @@ class LineReader:
                 self._loop.call_soon_threadsafe(self._offer, line)
             self._loop.call_soon_threadsafe(self._send.close)
 
-    def _offer(self, line: bytes | None) -> None:
+    def _offer(self, line: Line) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens any more
             self._send.send_nowait(line)
 

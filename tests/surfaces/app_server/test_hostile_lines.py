@@ -135,9 +135,21 @@ def test_bytes_that_are_no_websocket_are_survived(tmp_path: Path) -> None:
         assert server.end() == 0
 
 
-def test_a_line_that_is_far_too_long_is_skipped(tmp_path: Path) -> None:
-    with AppClient(make_place(tmp_path, "http://127.0.0.1:9/v1")) as client:
-        client.line(b'{"id": 1, "method": "' + b"x" * (17 * 1024 * 1024) + b'"}')
+@pytest.mark.parametrize("transport", ["stdio", "unix"])
+def test_a_line_that_is_far_too_long_is_refused_with_its_id(tmp_path: Path, transport: str) -> None:
+    place = make_place(tmp_path, "http://127.0.0.1:9/v1")
+    filler = b"x" * (17 * 1024 * 1024)
+    with ExitStack() as stack:
+        if transport == "unix":
+            stack.enter_context(listening(place, "unix"))
+        client = stack.enter_context(AppClient(place, *(["proxy"] if transport == "unix" else [])))
+        client.line(b'{"id": "long", "method": "' + filler + b'"}')
+        client.line(b'{"method": "thread/list", "id": 77, "params": {"id": 5, "x": "' + filler + b'"}}')
+        client.line(filler)
+
+        for known in ("long", 77):
+            told = client.answer(known)["error"]
+            assert (told["code"], told["message"]) == (-32600, "Invalid request: it is longer than 16 MB")
         assert client.ask("thread/loaded/list", {})["data"] == []
 
 

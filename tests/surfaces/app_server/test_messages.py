@@ -53,6 +53,7 @@ def test_what_has_a_result_or_an_error_is_an_answer() -> None:
         (b'{"id": 1, "method": ' + b"[" * 100_000, 1),
         (b'{"method": "m", "params": ' + b"[" * 100_000 + b"]" * 100_000 + b', "id": "deep"}', "deep"),
         (b'{"id": 9, "method": "m"} {}', 9),
+        (b'{"id": 9, "method": "m"}{"id": 10, "method": "m"}', 9),
         (b'{"id": 9, "method": "m",}', 9),
         (b'\xef\xbb\xbf{"id": 9, "method": "m"}', 9),
         (b'{"id": "half", "params": {"id": 1', "half"),

@@ -92,7 +92,35 @@ def test_what_a_person_said_is_shown_without_the_context_that_was_injected(sampl
         ),
         (
             {"type": "UserMessage", "id": "u", "content": [{"type": "image", "image_url": "data:x"}]},
-            {"content": [{"type": "image", "url": "data:x"}]},
+            {"content": [{"type": "image", "url": "data:x", "detail": None}]},
+        ),
+        (
+            {
+                "type": "UserMessage",
+                "id": "u",
+                "content": [  # as Codex writes it
+                    {"type": "local_image", "path": "/a.png", "detail": "low"},
+                    {"type": "audio", "audio_url": "data:x"},
+                    {"type": "local_audio", "path": "/a.wav"},
+                    {"type": "skill", "name": "s", "path": "/SKILL.md"},
+                    {"type": "mention", "name": "m", "path": "app://m"},
+                    {"type": "text", "text": "hi", "text_elements": [{"byte_range": {"start": 0, "end": 2}}]},
+                ],
+            },
+            {
+                "content": [
+                    {"type": "localImage", "path": "/a.png", "detail": "low"},
+                    {"type": "audio", "url": "data:x"},
+                    {"type": "localAudio", "path": "/a.wav"},
+                    {"type": "skill", "name": "s", "path": "/SKILL.md"},
+                    {"type": "mention", "name": "m", "path": "app://m"},
+                    {
+                        "type": "text",
+                        "text": "hi",
+                        "text_elements": [{"byteRange": {"start": 0, "end": 2}, "placeholder": None}],
+                    },
+                ]
+            },
         ),
     ],
 )

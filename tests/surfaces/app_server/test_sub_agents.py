@@ -186,6 +186,27 @@ def test_children_come_again_with_their_parent_and_go_with_it(place: Place, mode
     assert left == []
 
 
+def test_children_that_ran_when_their_process_was_killed_are_found_by_their_parent(
+    place: Place, model: ScriptedResponses
+) -> None:
+    hold = threading.Event()
+    Family(model, [SPAWN, WAIT], [Answer(items=reply("Never.").items, hold=hold)])
+    with AppClient(place, preloaded=False) as client:
+        thread = client.start()
+        client.turn(thread, "How many?")
+        model.wait_for_requests(3)
+        child = client.wait(
+            lambda message: message.get("method") == "thread/started" and message["params"]["thread"]["id"] != thread
+        )["params"]["thread"]["id"]
+        client.process.kill()
+        client.end()
+    hold.set()
+    with AppClient(place) as client:
+        found = [each["id"] for each in client.ask("thread/list", {"ancestorThreadId": thread})["data"]]
+
+    assert found == [child]
+
+
 @pytest.mark.parametrize("field", ["parentThreadId", "ancestorThreadId"])
 def test_a_list_by_parent_needs_the_capability(place: Place, field: str) -> None:
     with AppClient(place, experimental=False) as client:

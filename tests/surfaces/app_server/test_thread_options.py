@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 from app_server.app_client import AppClient
 
-from anchors.scripted_responses import ScriptedResponses, failure, reply
+from anchors.scripted_responses import ScriptedResponses, answer, failure, reply, say
 from exec_driver import make_place
+from pictures import png
 
 Json = dict[str, Any]
 
@@ -81,6 +83,44 @@ def test_skills_and_mentions_are_shown_as_they_were_sent(client: AppClient, mode
     ]
 
 
+def test_every_kind_of_input_comes_back_as_it_was_sent_and_what_cannot_be_used_costs_no_turn(
+    client: AppClient, model: ScriptedResponses
+) -> None:
+    """As with Codex: a file that cannot be read is told to the model, blank words are words."""
+    model.add(reply("One."), reply("Two."))
+    picture, sound = client.place.cwd / "a.png", client.place.cwd / "a.wav"
+    picture.write_bytes(png(8, 8))
+    sound.write_bytes(b"RIFF")
+    marked = {"byteRange": {"start": 3, "end": 5}, "placeholder": "@f"}
+    sent: list[Json] = [
+        {"type": "text", "text": "hi @f", "text_elements": [marked]},
+        {"type": "text", "text": " ", "text_elements": []},
+        {"type": "localImage", "path": str(picture), "detail": "low"},
+        {"type": "localImage", "path": "/nowhere.png", "detail": None},
+        {"type": "audio", "url": "data:audio/wav;base64,AAAA"},
+        {"type": "localAudio", "path": str(sound)},
+        {"type": "localAudio", "path": "/nowhere.wav"},
+        {"type": "image", "url": "data:image/png;base64,AAAA", "detail": "high"},
+    ]
+    thread = client.start()
+    turn = client.run(thread, "", input=sent)
+    client.run(thread, "", input=[{"type": "text", "text": ""}])
+    kept = [each["items"][0]["content"] for each in turns(client, thread)]
+    told = client.notice("item/completed", turnId=turn["id"])["item"]["content"]
+
+    assert (turn["status"], told) == ("completed", sent)
+    assert kept == [sent, [{"type": "text", "text": "", "text_elements": []}]]
+    parts: list[Json] = model.inputs()[0][-1]["content"]
+    assert [part.get("detail") for part in parts if part["type"] == "input_image"] == ["low", "high"]
+    words = [part["text"] for part in parts if part["type"] == "input_text"]
+    assert words[:2] == ["hi @f", " "]
+    assert [text.partition("` is left out")[0] for text in words if "left out" in text] == [
+        "The local image `/nowhere.png",
+        "The local audio `/nowhere.wav",
+    ]
+    assert words.count("audio content omitted because you do not support audio input") == 2
+
+
 def test_a_failed_turn_keeps_the_kind_of_its_error(client: AppClient, model: ScriptedResponses) -> None:
     model.add(failure("insufficient_quota"))
     thread = client.start()
@@ -116,3 +156,53 @@ def test_an_interrupt_before_any_turn_is_no_error(client: AppClient) -> None:
 
     assert client.ask("turn/interrupt", {"threadId": thread, "turnId": ""}) == {}
     assert client.fail("turn/interrupt", {"threadId": thread, "turnId": "x"})[0] == -32600
+
+
+@pytest.mark.parametrize(
+    ("method", "field"),
+    [
+        ("thread/start", "projectId"),
+        ("thread/start", "experimentalRawEvents"),
+        ("thread/start", "allowProviderModelFallback"),
+        ("thread/start", "selectedCapabilityRoots"),
+        ("thread/resume", "initialTurnsPage"),
+        ("thread/list", "projectId"),
+    ],
+)
+def test_fields_that_codex_has_on_trial_need_the_capability(tmp_path: Path, method: str, field: str) -> None:
+    with AppClient(make_place(tmp_path, "http://127.0.0.1:9/v1"), experimental=False) as client:
+        told = client.fail(method, {"threadId": "x", field: {}})
+
+    assert told == (-32600, f"{method}.{field} requires experimentalApi capability")
+
+
+def test_a_source_that_no_thread_can_have_is_refused(client: AppClient) -> None:
+    assert client.fail("thread/list", {"sourceKinds": ["cli", "editor"]})[0] == -32602
+
+
+def test_interrupts_that_come_together_are_all_answered(client: AppClient, model: ScriptedResponses) -> None:
+    """As with Codex: whoever asked while the turn ran is told that it ended; who asks later is told that none runs."""
+    hold = threading.Event()
+    model.add(answer(say("Never."), hold=hold))
+    thread = client.start()
+    turn = client.turn(thread, "hi")
+    model.wait_for_requests(1)
+    asked = {"threadId": thread, "turnId": turn}
+    answers = [client.answer(number) for number in [client.send("turn/interrupt", asked) for _ in range(3)]]
+    client.finish(turn)
+
+    assert [each.get("result") for each in answers] == [{}, {}, {}]
+    assert client.fail("turn/interrupt", asked) == (-32600, "no active turn to interrupt")
+    assert client.fail("turn/steer", {"threadId": thread, "expectedTurnId": "", "input": []}) == (
+        -32600,
+        "expectedTurnId must not be empty",
+    )
+
+
+def test_a_thread_whose_turn_failed_is_unread(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(failure("insufficient_quota"))
+    turn = client.run(client.start(), "one")
+    told = client.methods()
+
+    assert client.notice("thread/readState/changed")["readState"]["firstUnread"]["turnId"] == turn["id"]
+    assert told.index("error") < told.index("thread/readState/changed") < told.index("turn/completed")

@@ -206,11 +206,13 @@ async def test_a_mode_is_chosen_and_errors_are_told(place: Place, model: Scripte
 def test_lines_that_are_no_messages_are_survived(place: Place) -> None:
     lines = [b"{", b"[]", b"\xff", b"[" * 5000, b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"2.0","id":2,"method":5}']
     lines += [b'{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":5}}', b'{"id":4,"method":"no/such"}']
+    lines += [b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":"' + b"x" * 17 * 2**20 + b'"}']
     lines += [b'{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":1}}', b""]
     done = processes.run(["acp"], given=b"\n".join(lines), env=place.environment(), cwd=place.cwd)
 
     assert b'"id":9,"result":{' in done.stdout, (done.stdout, done.stderr)
-    assert (done.returncode, done.stdout.count(b'"error"'), b"Traceback" in done.stderr) == (0, 3, False)
+    assert (done.returncode, done.stdout.count(b'"error"'), b"Traceback" in done.stderr) == (0, 4, False)
+    assert b"A message has at most 16 MB." in done.stdout
 
 
 async def test_a_session_of_another_host_keeps_the_name_that_the_editor_knows(

@@ -16,15 +16,16 @@ from acp.core import AgentSideConnection
 
 from commonplace.app import book as books
 from commonplace.app.config_overrides import Overrides
+from commonplace.surfaces import message_ids
 from commonplace.surfaces.acp.agent import EditorAgent
-from commonplace.surfaces.line_streams import LineReader, LineWriter, private_descriptors
+from commonplace.surfaces.line_streams import MAX_LINE, LineReader, LineWriter, TooLong, private_descriptors
 
 _LAST_SECONDS: Final = 2.0
 """How long the editor may take to read what is on its way when the process ends."""
 
 
 class LineTransport:
-    """Messages as lines; what is no message is passed over."""
+    """Messages as lines; what is no message is passed over, and answered where it is too long."""
 
     def __init__(self, lines: LineReader, writer: LineWriter) -> None:
         self._lines = lines
@@ -37,10 +38,20 @@ class LineTransport:
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message; None at the end."""
         async for line in self._lines:
+            if isinstance(line, TooLong):
+                self._refuse(line.begin)
+                continue
             with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
-                if line is not None and line.strip():
+                if line.strip():
                     return msgspec.json.decode(line, type=dict[str, Any])
         return None
+
+    def _refuse(self, begin: bytes) -> None:
+        """Answer a request that is too long, so that the editor does not wait for it."""
+        known = message_ids.of_broken(begin)
+        if known is not None:
+            error = {"code": -32600, "message": f"A message has at most {MAX_LINE // 2**20} MB."}
+            self._writer.write(msgspec.json.encode({"jsonrpc": "2.0", "id": known, "error": error}))
 
     async def close(self) -> None:
         """Do nothing: the process closes its ends."""

@@ -139,6 +139,8 @@ def _stored(item: Json) -> Iterator[SessionUpdate]:
                     yield acp.update_user_message_text(str(part["text"]))
                 elif image := _image(str(part.get("image_url") or "")):
                     yield acp.update_user_message(image)
+                elif path := part.get("path"):  # a file that a client of the app server named
+                    yield acp.update_user_message_text(f"[{part.get('name') or Path(path).name}]({path})")
         case "AgentMessage":
             text = "".join(str(part.get("text", "")) for part in cast("list[Json]", item["content"]))
             if text:

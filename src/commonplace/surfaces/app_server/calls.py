@@ -29,12 +29,23 @@ _CONTEXT: Final = ("additionalContext", "responsesapiClientMetadata")
 _NEW: Final = ("runtimeWorkspaceRoots", "permissions", "environments", "dynamicTools", "historyMode", "multiAgentMode")
 
 INITIALIZE: Final = RpcMethod("initialize", params.InitializeParams, shapes.InitializeResult)
-THREAD_START: Final = RpcMethod("thread/start", params.ThreadStartParams, shapes.ThreadOpened, experimental_fields=_NEW)
+THREAD_START: Final = RpcMethod(
+    "thread/start",
+    params.ThreadStartParams,
+    shapes.ThreadOpened,
+    experimental_fields=(
+        "allowProviderModelFallback",
+        "experimentalRawEvents",
+        "projectId",
+        "selectedCapabilityRoots",
+        *_NEW,
+    ),
+)
 THREAD_RESUME: Final = RpcMethod(
     "thread/resume",
     params.ThreadResumeParams,
     shapes.ThreadOpened,
-    experimental_fields=("history", "path", "excludeTurns", *_NEW),
+    experimental_fields=("history", "path", "excludeTurns", "initialTurnsPage", *_NEW),
 )
 THREAD_FORK: Final = RpcMethod(
     "thread/fork",
@@ -46,7 +57,7 @@ THREAD_LIST: Final = RpcMethod(
     "thread/list",
     params.ThreadListParams,
     shapes.ThreadListResult,
-    experimental_fields=("parentThreadId", "ancestorThreadId"),
+    experimental_fields=("parentThreadId", "ancestorThreadId", "projectId"),
 )
 THREAD_LOADED_LIST: Final = RpcMethod("thread/loaded/list", params.PageParams, shapes.LoadedListResult)
 THREAD_READ: Final = RpcMethod("thread/read", params.ThreadReadParams, shapes.ThreadReadResult)

@@ -118,10 +118,14 @@ class Connection:
                 if message.method != "initialized":
                     self._log(f"A notification {message.method[:100]!r} was ignored.")
             case Malformed():
-                self._log(f"A message was ignored: {message.problem}.")
-                if message.id is not None:
-                    self._fail(message.id, invalid(f"Invalid request: {message.problem}"))
+                self.refuse(message)
         await anyio.lowlevel.checkpoint()
+
+    def refuse(self, message: Malformed) -> None:
+        """Log what is no message, and answer it where it has an id."""
+        self._log(f"A message was ignored: {message.problem}.")
+        if message.id is not None:
+            self._fail(message.id, invalid(f"Invalid request: {message.problem}"))
 
     def _request(self, request: ClientRequest) -> None:
         if self._open >= QUEUE:

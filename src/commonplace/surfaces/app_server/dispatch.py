@@ -54,10 +54,11 @@ class Dispatcher:
         if not client.client.experimental:
             _refuse_experimental(request, method.call)
         params = _decode(request, method.call.params)
+        run = method.run(self._server, params)
 
         async def work() -> Reply:
             async with self._server.turnstile(thread_of(request)):
-                return await method.run(self._server, client, params)
+                return await run(self._server, client, params)
 
         return work
 

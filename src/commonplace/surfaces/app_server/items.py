@@ -64,10 +64,13 @@ def _user(name: str, item: Json) -> ThreadItem:
 
 
 def _input(parts: list[Json]) -> list[Json]:
-    """Return the parts of an input as a client sends them; the texts around a picture are ours."""
+    """Return the parts of an input as a client sends them; texts around a picture are ours, where no client sent it."""
     found: list[Json] = []
     path: str | None = None
     for part in parts:
+        if (kept := _CODEX_PARTS.get(str(part.get("type")))) is not None:
+            found.append(kept(part))
+            continue
         text = part.get("text")
         if isinstance(text, str) and text.startswith(_IMAGE) and text.endswith('">'):
             path = text[:-2].partition(' path="')[2]
@@ -76,12 +79,30 @@ def _input(parts: list[Json]) -> list[Json]:
         elif isinstance(text, str) and (named := _NAMED.fullmatch(text)) is not None:
             found.append({"type": _SIGNS[named[1]], "name": named[2], "path": named[3]})
         elif isinstance(text, str):
-            found.append({"type": "text", "text": text, "text_elements": part.get("text_elements") or []})
+            elements = [_text_element(element) for element in part.get("text_elements") or ()]
+            found.append({"type": "text", "text": text, "text_elements": elements})
         elif path is not None:
-            found.append({"type": "localImage", "path": path})
+            found.append({"type": "localImage", "path": path, "detail": part.get("detail")})
         else:
-            found.append({"type": "image", "url": str(part.get("image_url") or part.get("url") or "")})
+            url = str(part.get("image_url") or part.get("url") or "")
+            found.append({"type": "image", "url": url, "detail": part.get("detail")})
     return found
+
+
+_CODEX_PARTS: Final[dict[str, Callable[[Json], Json]]] = {
+    "local_image": lambda part: {"type": "localImage", "path": part["path"], "detail": part.get("detail")},
+    "audio": lambda part: {"type": "audio", "url": part["audio_url"]},
+    "local_audio": lambda part: {"type": "localAudio", "path": part["path"]},
+    "skill": lambda part: {"type": "skill", "name": part["name"], "path": part["path"]},
+    "mention": lambda part: {"type": "mention", "name": part["name"], "path": part["path"]},
+}
+"""The parts of an input that are told apart by their type alone, from their form in the ledger."""
+
+
+def _text_element(element: Json) -> Json:
+    stretch: Json = element.get("byte_range") or {}
+    shown = {"start": stretch.get("start", 0), "end": stretch.get("end", 0)}
+    return {"byteRange": shown, "placeholder": element.get("placeholder")}
 
 
 def _agent(name: str, item: Json) -> ThreadItem:

@@ -6,12 +6,11 @@ of these is refused: with an error where it has an id that can be answered, else
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 import msgspec
 
-from commonplace.patterns import regex
+from commonplace.surfaces import message_ids
 
 Id = str | int
 INVALID_REQUEST: Final = -32600
@@ -19,12 +18,8 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL: Final = -32603
 OVERLOADED: Final = -32001
-_INT64: Final = 2**63
 _MOST_CHARACTERS: Final = 2_000
 """How long the message of an error may be: it can hold what a client sent."""
-_TOKEN: Final = regex(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[{}\[\],:]|[^\s"{}\[\],:]++')
-_LOOKED_THROUGH: Final = 2**20
-"""How much of a broken line is looked through for its id."""
 
 
 class RpcError(Exception):
@@ -83,7 +78,7 @@ def parse(line: bytes | str) -> Message:
     except msgspec.ValidationError:
         return Malformed("it is no JSON object")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        return Malformed(f"it is no JSON: {error}", _id_of(line))
+        return Malformed(f"it is no JSON: {error}", message_ids.of_broken(line))
     known = _id(fields.get("id"))
     has_id = "id" in fields
     if "method" in fields:
@@ -101,32 +96,13 @@ def parse(line: bytes | str) -> Message:
     return Malformed("it has no method", known)
 
 
+def too_long(begin: bytes, most: int) -> Malformed:
+    """Return what a line is that was not kept whole, from its beginning."""
+    return Malformed(f"it is longer than {most // 2**20} MB", message_ids.of_broken(begin))
+
+
 def _id(raw: msgspec.Raw | None) -> Id | None:
-    value = _value(raw)
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return None
-    return value if isinstance(value, str) or -_INT64 <= value < _INT64 else None
-
-
-def _id_of(line: bytes | str) -> Id | None:
-    """Return the last id at the top of a broken object, such as one that ends early or nests too deeply."""
-    begin = line[:_LOOKED_THROUGH]
-    text = begin if isinstance(begin, str) else begin.decode("utf-8", "replace")
-    found, depth, last = None, 0, ("", "", "")
-    for token in _TOKEN.finditer(text):
-        last = (*last[1:], token[0])
-        if token[0] in ("{", "["):
-            depth += 1
-        elif token[0] in ("}", "]"):
-            depth -= 1
-        if last[0] == '"id"' and last[1] == ":" and depth == 1:
-            found = token
-    if found is None or text[found.end() :].lstrip()[:1] not in (",", "}"):
-        return None
-    try:
-        return _id(msgspec.Raw(json.dumps(json.loads(found[0])).encode()))
-    except ValueError:
-        return None
+    return message_ids.usable(_value(raw))
 
 
 def _value(raw: msgspec.Raw | None) -> Any:

@@ -11,6 +11,7 @@ from commonplace.surfaces.app_server import account_methods, calls, queries, thr
 from commonplace.surfaces.app_server.calls import RpcMethod
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.server import AppServer
+from commonplace.surfaces.app_server.turn_methods import Run
 
 P = TypeVar("P")
 
@@ -19,12 +20,13 @@ class Method(msgspec.Struct, frozen=True):
     """One method and what works on it."""
 
     call: RpcMethod[Any, Any]
-    run: Callable[[AppServer, Connection, Any], Awaitable[Reply]]
+    run: Callable[[AppServer, Any], Run]
+    """Takes the request when it comes, and returns what works on it when its turn comes."""
 
 
 def _method(call: RpcMethod[P, Any], run: Callable[[AppServer, Connection, P], Awaitable[Reply]]) -> Method:
     """Return a method whose function takes the params of its call."""
-    return Method(call, run)
+    return Method(call, lambda server, params: run)
 
 
 _TABLE: Final = (
@@ -47,7 +49,7 @@ _TABLE: Final = (
     _method(calls.THREAD_MEMORY_MODE_SET, thread_methods.set_memory_mode),
     _method(calls.TURN_START, turn_methods.start),
     _method(calls.TURN_STEER, turn_methods.steer),
-    _method(calls.TURN_INTERRUPT, turn_methods.interrupt),
+    Method(calls.TURN_INTERRUPT, turn_methods.interrupt),
     _method(calls.MODEL_LIST, queries.model_list),
     _method(calls.CONFIG_READ, queries.config_read),
     _method(calls.ACCOUNT_READ, account_methods.read),

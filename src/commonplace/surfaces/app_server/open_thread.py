@@ -108,6 +108,10 @@ class ServedThread:
         self.subscribers.remove(client)
         return True
 
+    def was_interrupted(self, turn_id: str) -> bool:
+        """Return whether a turn was the last one, and was interrupted."""
+        return isinstance(self._end, events.TurnAborted) and self._end.turn_id == turn_id
+
     async def wait_idle(self) -> None:
         """Return when no turn runs."""
         await self._idle.wait()

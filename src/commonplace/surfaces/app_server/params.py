@@ -13,6 +13,22 @@ Json = dict[str, Any]
 SandboxName = Literal["read-only", "workspace-write", "danger-full-access"]
 ApprovalName = Literal["untrusted", "on-request", "on-failure", "never"]
 Limit = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Natural = Annotated[int, Meta(ge=0)]
+Detail = Literal["auto", "low", "high", "original"]
+
+
+SourceKind = Literal[
+    "cli",
+    "vscode",
+    "exec",
+    "appServer",
+    "subAgent",
+    "subAgentReview",
+    "subAgentCompact",
+    "subAgentThreadSpawn",
+    "subAgentOther",
+    "unknown",
+]
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -45,21 +61,49 @@ class InitializeParams(Params, frozen=True, kw_only=True):
     capabilities: Capabilities | None = None
 
 
+class ByteRange(Params, frozen=True, kw_only=True):
+    """A stretch of a text, in bytes of its UTF-8."""
+
+    start: Natural
+    end: Natural
+
+
+class TextElement(Params, frozen=True, kw_only=True):
+    """A stretch of a text that a client shows in its own way."""
+
+    byte_range: ByteRange
+    placeholder: str | None = None
+
+
 class TextInput(Params, frozen=True, kw_only=True, tag="text", tag_field="type"):
     """Words."""
 
     text: str
+    text_elements: list[TextElement] = msgspec.field(name="text_elements", default_factory=list[TextElement])
 
 
 class ImageInput(Params, frozen=True, kw_only=True, tag="image", tag_field="type"):
     """A picture, as a data URL."""
 
     url: str
-    detail: Literal["auto", "low", "high", "original"] | None = None
+    detail: Detail | None = None
 
 
 class LocalImageInput(Params, frozen=True, kw_only=True, tag="localImage", tag_field="type"):
     """A picture, as a file."""
+
+    path: str
+    detail: Detail | None = None
+
+
+class AudioInput(Params, frozen=True, kw_only=True, tag="audio", tag_field="type"):
+    """A recording, as a data URL."""
+
+    url: str
+
+
+class LocalAudioInput(Params, frozen=True, kw_only=True, tag="localAudio", tag_field="type"):
+    """A recording, as a file."""
 
     path: str
 
@@ -78,7 +122,7 @@ class MentionInput(Params, frozen=True, kw_only=True, tag="mention", tag_field="
     path: str
 
 
-InputPart = TextInput | ImageInput | LocalImageInput | SkillInput | MentionInput
+InputPart = TextInput | ImageInput | LocalImageInput | AudioInput | LocalAudioInput | SkillInput | MentionInput
 
 
 class SandboxPolicyParams(Params, frozen=True, kw_only=True):
@@ -137,7 +181,7 @@ class ThreadListParams(Params, frozen=True, kw_only=True):
     sort_key: Literal["created_at", "updated_at", "recency_at", "section_position"] | None = None
     sort_direction: Literal["asc", "desc"] | None = None
     model_providers: list[str] | None = None
-    source_kinds: list[str] | None = None
+    source_kinds: list[SourceKind] | None = None
     archived: bool | None = None
     cwd: str | list[str] | None = None
     search_term: str | None = None

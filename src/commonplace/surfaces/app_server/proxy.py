@@ -11,7 +11,8 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from commonplace.errors import BadInput
-from commonplace.surfaces.line_streams import LineReader, LineWriter, private_descriptors
+from commonplace.surfaces.app_server import messages
+from commonplace.surfaces.line_streams import MAX_LINE, LineReader, LineWriter, TooLong, private_descriptors
 
 
 def run(path: Path) -> None:
@@ -34,10 +35,19 @@ async def _run(path: Path) -> None:
         tasks.start_soon(_to_client, server, writer, ended)
         with LineReader(incoming) as lines:
             async for line in lines:
-                if line and line.strip():
+                if isinstance(line, TooLong):
+                    _refuse(writer, messages.too_long(line.begin, MAX_LINE))
+                elif line.strip():
                     await server.send(line.decode("utf-8", "replace"))
         tasks.cancel_scope.cancel()
     await anyio.to_thread.run_sync(writer.end, 2.0)
+
+
+def _refuse(writer: LineWriter, message: messages.Malformed) -> None:
+    """Answer a line that the server would close the connection for."""
+    if message.id is not None:
+        error = messages.invalid(f"Invalid request: {message.problem}")
+        writer.write(messages.encode(messages.failure(message.id, error)))
 
 
 async def _to_client(server: ClientConnection, writer: LineWriter, everything: anyio.CancelScope) -> None:

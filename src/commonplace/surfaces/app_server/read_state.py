@@ -29,8 +29,8 @@ class ReadState:
         """The state as clients see it."""
         return {"firstUnread": self._first, "revision": self._revision}
 
-    def answered(self, turn_id: str) -> None:
-        """Note that a turn ended with an answer."""
+    def ended(self, turn_id: str) -> None:
+        """Note that a turn ended with an answer or an error."""
         self._change(self._first or {"type": "turn", "turnId": turn_id})
 
     def mark(self, kind: Literal["read", "unread"], seen: str) -> None:

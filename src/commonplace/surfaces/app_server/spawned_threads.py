@@ -11,6 +11,7 @@ from typing import Final
 
 from commonplace.agent.subagents.agent import Agent
 from commonplace.agent.thread import Thread
+from commonplace.sessions import index
 from commonplace.state import spawn_edges
 from commonplace.surfaces.app_server import thread_views
 from commonplace.surfaces.app_server.connection import Connection
@@ -67,6 +68,7 @@ async def below(server: AppServer, parent: str | None, ancestor: str | None) -> 
     if parent is None and ancestor is None:
         return None
     home = server.book.state
+    await index.use(home, lambda found: found.refresh(home.path))  # a process that was killed listed nothing itself
     database = await home.database()
     name = parent or ancestor or ""
     return await database.read(lambda tx: spawn_edges.below(tx, home.key, name, deep=parent is None))

@@ -15,11 +15,12 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
+from commonplace.surfaces.app_server import messages
 from commonplace.surfaces.app_server.backlog import Backlog
 from commonplace.surfaces.app_server.connection import Connection
 from commonplace.surfaces.app_server.dispatch import Dispatcher
 from commonplace.surfaces.app_server.server import AppServer
-from commonplace.surfaces.line_streams import LineReader, LineWriter
+from commonplace.surfaces.line_streams import MAX_LINE, LineReader, LineWriter, TooLong
 
 _LAST_SECONDS: Final = 5.0
 """How long answers may take after the client closed its end."""
@@ -66,8 +67,8 @@ async def serve(server: AppServer, incoming: int, outgoing: int) -> None:
             try:
                 with LineReader(incoming) as lines:
                     async for line in lines:
-                        if line is None:
-                            server.log("A line was ignored: it is too long.")
+                        if isinstance(line, TooLong):
+                            client.refuse(messages.too_long(line.begin, MAX_LINE))
                         elif line.strip():
                             await client.take(line)
                 with anyio.move_on_after(_LAST_SECONDS):

@@ -173,14 +173,19 @@ class TurnEvents:
             duration_ms=max(0, round((now - began).total_seconds() * 1000)),
         )
         self.turn = None
-        if last and self._leaves_file():
-            self.read.answered(end.turn_id)
-            yield "thread/readState/changed", {"threadId": self._thread, "readState": self.read.shown}
+        if last:
+            yield from self._unread(end.turn_id)
         self.rest = IdleStatus() if error is None else SystemErrorStatus()
         yield self.status(self.rest)
         if error is not None:
             yield "error", {**where, "error": error, "willRetry": False}
+            yield from self._unread(end.turn_id)
         yield "turn/completed", {"threadId": self._thread, "turn": turn}
+
+    def _unread(self, turn_id: str) -> Iterator[Notice]:
+        if self._leaves_file():
+            self.read.ended(turn_id)
+            yield "thread/readState/changed", {"threadId": self._thread, "readState": self.read.shown}
 
     def now_ms(self) -> int:
         """Return the time in milliseconds."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from commonplace.agent.turn_changes import TurnChanges
 from commonplace.config import Sandbox
 from commonplace.surfaces.app_server import inputs, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
+from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
 from commonplace.surfaces.app_server.server import AppServer
+from commonplace.surfaces.app_server.shapes import Empty
 
+Run = Callable[[AppServer, Connection, Any], Awaitable[Reply]]
+"""What works on a request."""
 _MODES: Final[dict[str, Sandbox]] = {
     "dangerFullAccess": "danger-full-access",
     "externalSandbox": "danger-full-access",
@@ -58,14 +63,25 @@ async def steer(server: AppServer, client: Connection, params: TurnSteerParams) 
     """Put input into the running turn."""
     del client
     opened = server.open_thread(params.thread_id)
+    if not params.expected_turn_id:
+        raise invalid("expectedTurnId must not be empty")
     given = inputs.read(params.input, params.additional_context, None, params.client_user_message_id)
     return opened.steer(given, params.expected_turn_id)
 
 
-async def interrupt(server: AppServer, client: Connection, params: TurnInterruptParams) -> Reply:
-    """End the running turn."""
-    del client
-    return await server.open_thread(params.thread_id).interrupt(params.turn_id)
+def interrupt(server: AppServer, params: TurnInterruptParams) -> Run:
+    """End the running turn: the one that runs when the request comes, which another one may end before it."""
+    opened = server.threads.get(params.thread_id.lower())
+    ran = opened.running.id if opened is not None and opened.running is not None else None
+
+    async def run(server: AppServer, client: Connection, params: TurnInterruptParams) -> Reply:
+        del client
+        opened = server.open_thread(params.thread_id)
+        if ran is not None and ran == params.turn_id and opened.was_interrupted(ran):
+            return Reply(Empty())
+        return await opened.interrupt(params.turn_id)
+
+    return run
 
 
 async def compact(server: AppServer, client: Connection, params: ThreadParams) -> Reply:

@@ -17,7 +17,8 @@ import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from commonplace.surfaces.line_streams import MAX_LINE, LineReader, LineWriter, private_descriptors
+from commonplace.surfaces import message_ids
+from commonplace.surfaces.line_streams import MAX_LINE, Line, LineReader, LineWriter, TooLong, private_descriptors
 from commonplace.surfaces.mcp import protocol, session
 from commonplace.surfaces.mcp.protocol import Batch, Json, Refusal, RpcRequest
 from commonplace.surfaces.mcp.server import ServerOptions, shared_state
@@ -75,15 +76,18 @@ class _MessageQueue:
         self._waiting = 0
         self._room = anyio.Event()
 
-    async def take(self, line: bytes | None) -> None:
+    async def take(self, line: Line) -> None:
         """Take a line; returns when there is room for another."""
-        if line is not None and not line.strip():
+        if isinstance(line, TooLong):
+            await self._answer(_too_long(line.begin))
             return
-        batch = protocol.unpack(line) if line is not None else _too_long()
+        if not line.strip():
+            return
+        batch = protocol.unpack(line)
         if not any(isinstance(each, RpcRequest) and each.method in session.SLOW for each in batch.messages):
             await self._answer(batch)
             return
-        size = len(line or b"")
+        size = len(line)
         self._waiting += size
         self._tasks.start_soon(self._in_turn, batch, size)
         while self._waiting > _WAITING_BYTES:
@@ -104,9 +108,9 @@ class _MessageQueue:
             self._writer.send(answer)
 
 
-def _too_long() -> Batch:
-    megabytes = MAX_LINE // (1024 * 1024)
-    return Batch((Refusal(None, protocol.INVALID_REQUEST, f"A message has at most {megabytes} MB."),))
+def _too_long(begin: bytes) -> Batch:
+    problem = f"A message has at most {MAX_LINE // 2**20} MB."
+    return Batch((Refusal(message_ids.of_broken(begin), protocol.INVALID_REQUEST, problem),))
 
 
 async def _end(everything: anyio.CancelScope, reason: Callable[[], Awaitable[object]]) -> None:
