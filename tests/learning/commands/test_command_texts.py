@@ -30,6 +30,14 @@ def tally_of(*lines: str) -> CommandTally:
         (["make -C api test"] * 2, "make test"),  # the line says where
         ([f"{ROOT}/run-tests.sh --all"] * 2, "./run-tests.sh"),
         (["./scripts/test.sh --fast"] * 2, "./scripts/test.sh"),
+        # what differs from run to run has a mark
+        (
+            [f"helm upgrade shop charts/shop --set image.tag={tag}" for tag in "789"],
+            "helm upgrade shop charts/shop --set image.tag=…",
+        ),
+        ([f"docker build -t shop:{tag} ." for tag in "789"], "docker build -t … ."),
+        ([f"alembic revision -m 'add {table}'" for table in ("carts", "taxes", "users")], "alembic revision -m …"),
+        (["bazel test //cart:all", "bazel test //tax:all", "bazel test //..."], "bazel test //..."),
         ([f"ruff check {ROOT}/src"] * 2, "ruff check src"),  # paths of one machine are not shown
     ],
 )

@@ -11,7 +11,7 @@ from commonplace.patterns import regex
 _TEMPORARY: Final = regex(
     r"(?<![\w.-])(?:/private)?/(?:tmp|var/folders|var/tmp)(?![\w.-])|\$\{?TE?MP|mktemp|scratchpad|%TE?MP%|AppData/Local/Temp"
 )
-_ABSOLUTE: Final = regex(r"/|~|[A-Za-z]:[\\/]")
+_ABSOLUTE: Final = regex(r"/(?!/)|~|[A-Za-z]:[\\/]")
 _WORKTREE: Final = regex(r"/(?:\.claude/|\.codex/|\.git/)?\.?worktrees/|__worktrees/")
 
 
@@ -21,7 +21,7 @@ def is_temporary(text: str) -> bool:
 
 
 def is_absolute(word: str) -> bool:
-    """Return whether a word is an absolute path, also one of Windows or one in the person's home."""
+    """Return whether a word is an absolute path, also one of Windows or one in the home; `//a:b` is a target."""
     return _ABSOLUTE.match(word) is not None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from commonplace.learning.commands import tables
@@ -12,6 +12,7 @@ from commonplace.learning.commands.lines import MAX_TEXT, code
 from commonplace.learning.commands.tallies import CommandTally
 
 _WHOLE: Final[list[str]] = tables.table("forms")["scope"]["whole"].split()
+_WITH_TARGETS: Final = tables.words("forms", "scope", "targets")
 _LABELS: Final[dict[str, str]] = tables.table("roles")["labels"]
 _BINARY_LABEL: Final = "Build the program"
 _MOSTLY: Final = 0.5
@@ -30,7 +31,25 @@ def command_of(tally: CommandTally) -> str:
     typed = _most_common(tally.typed)
     if typed and tally.typed[typed] >= _MOSTLY * tally.runs and not tally.is_script:
         return typed
-    return f"{_most_common(tally.forms)} {_scope(tally)}".strip()
+    return f"{_form(tally.forms)} {_scope(tally)}".strip()
+
+
+def _form(forms: Counter[str]) -> str:
+    """Return the most common form; where none is common, with a mark for each word that differs from run to run."""
+    best = _most_common(forms)
+    words = best.split(" ")
+    alike = [each for form in forms if len(each := form.split(" ")) == len(words) and each[:2] == words[:2]]
+    if forms[best] * 2 >= forms.total() or len(alike) < len(forms):
+        return best
+    return " ".join(_common(each) for each in zip(*alike, strict=True))
+
+
+def _common(words: Sequence[str]) -> str:
+    """Return a word that is the same everywhere, or a mark for several, behind the name that they give a value."""
+    names = {word.partition("=")[0] for word in words}
+    if len(set(words)) == 1:
+        return words[0]
+    return f"{names.pop()}=…" if len(names) == 1 else "…"
 
 
 def text_of(tally: CommandTally, chain: str = "") -> str:
@@ -59,7 +78,7 @@ def _scope(tally: CommandTally) -> str:
     if not used:
         return ""
     scope = _most_common(used)
-    if used[scope] * 2 >= tally.sessions:
+    if used[scope] * 2 >= tally.sessions or tally.program in _WITH_TARGETS:
         return scope
     return _common_folder(used, is_go=is_go)
 

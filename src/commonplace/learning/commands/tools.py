@@ -1,7 +1,12 @@
-"""Tools with their flags: what stays in the form of a command, what is its scope, what only narrows it."""
+"""Tools with their flags: what stays in the form of a command, what is its scope, what only narrows it.
+
+A form is a command that works: its words stand in the order in which they were typed. The key, which makes it another
+command than others of its tool, has less: values that change from run to run are not in it.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +20,11 @@ _DROPPED: Final = tables.pattern("forms", "flags", "dropped")
 _DROPPED_WITH_VALUE: Final = tables.words("forms", "flags", "dropped_with_value")
 _WITH_VALUE: Final = tables.words("forms", "flags", "with_value")
 _FILTERS: Final = tables.words("forms", "flags", "filters")
+_NOISE: Final = tables.pattern("forms", "flags", "noise")
+_SWITCHES: Final = tables.words("forms", "flags", "switches")
+_MESSAGES: Final = tables.words("forms", "flags", "messages")
+_TOOL_VALUES: Final[dict[str, str]] = tables.table("forms")["tool_values"]
+_WHOLE: Final = tables.words("forms", "scope", "whole")
 _MODES: Final = tables.words("forms", "flags", "modes")
 _SHOWS_ONLY: Final = tables.words("forms", "flags", "shows_only")
 _NO_SCOPE: Final = tables.words("forms", "scope", "none")
@@ -29,6 +39,9 @@ _FILE_END: Final = regex(r"\.[A-Za-z]{1,5}(?::\d{1,6}){0,2}\Z")
 _VERSION: Final = regex(r"v?\d++(?>(?:\.\d++)*)\S*|[^@]+@\S+")
 _SPECIAL: Final = regex(r"integration|e2e")
 _PARTS: Final = regex(r"[/_.,=: -]++")
+_PLAIN_WORD: Final = regex(r"[\w,:@+-]{1,60}")
+_QUOTED: Final = regex(r"[\s'\"\\;&|<>(){}#!]")
+_OF_ONE_RUN: Final = regex(r"[\d=\s{}'\"]")
 _MOVED_BY_TAG: Final = frozenset({"go", "pytest", "py.test", "gotestsum"})
 _WORDS_OF_FORM: Final = 2
 
@@ -39,12 +52,12 @@ class ToolRun(msgspec.Struct):
     tool: str
     role: Role
     subcommand: str = ""
+    parts: list[str] = msgspec.field(default_factory=list[str])
+    """The words of the form behind the tool, quoted where they must be."""
     flags: list[str] = msgspec.field(default_factory=list[str])
-    """The flags that stay in the form."""
-    modes: list[str] = msgspec.field(default_factory=list[str])
-    """Modes of a formatter, which stay in the form and are not in the key."""
+    """The flags of the key."""
     words: list[str] = msgspec.field(default_factory=list[str])
-    """Words that belong to the form."""
+    """The other words of the key."""
     scope: list[str] = msgspec.field(default_factory=list[str])
     folder: str = ""
     is_narrowed: bool = False
@@ -53,7 +66,7 @@ class ToolRun(msgspec.Struct):
     @property
     def form(self) -> str:
         """The words of the form behind the tool."""
-        return " ".join(filter(None, (self.subcommand, *self.modes, *self.flags, *self.words)))
+        return " ".join(self.parts)
 
     @property
     def key(self) -> str:
@@ -69,8 +82,7 @@ def tool_run(tool: str, arguments: Sequence[str]) -> ToolRun | None:
         return None
     role, subcommand, at = found
     run = ToolRun(tool, role, subcommand)
-    rest = [word for number, word in enumerate(arguments) if number != at]
-    if not _Flags(run).read(rest):
+    if not _Flags(run).read(arguments, at):
         return None
     _move_by_tag(run)
     return run
@@ -120,20 +132,42 @@ def _is_file(word: str) -> bool:
     return "::" in word or any(sign in word for sign in "*?[") or _FILE_END.search(word) is not None
 
 
+def _is_value(flag: str, following: str) -> bool:
+    """Return whether the word behind a flag that is not known is its value: no path, or a word that needs quotes."""
+    if not flag.startswith("--") or following in _WHOLE:
+        return False
+    return _PLAIN_WORD.fullmatch(following) is not None or _OF_ONE_RUN.search(following) is not None
+
+
+def _is_absolute(word: str, value: str) -> bool:
+    return paths.is_absolute(value) or paths.is_absolute(word.partition("=")[2])
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell takes it."""
+    return shlex.quote(word) if _QUOTED.search(word) else word
+
+
 class _Flags:
     """Reads the flags and words of a tool from left to right."""
 
     def __init__(self, run: ToolRun) -> None:
         self._run: ToolRun = run
         self._is_test = run.role in _TESTS
+        self._is_strict = run.role in _STRICT
         self._folder_flags = _FOLDER_FLAGS.get(run.tool, "").split()
+        self._values = _TOOL_VALUES.get(run.tool, "").split()
 
-    def read(self, words: Sequence[str]) -> bool:
+    def read(self, words: Sequence[str], subcommand: int) -> bool:
         """Read the words; return False if the command concerns temporary files or what a shell puts in."""
         at = 0
         while at < len(words):
             word = words[at]
-            following = words[at + 1] if at + 1 < len(words) else ""
+            following = words[at + 1] if at + 1 < len(words) and at + 1 != subcommand else ""
+            if at == subcommand:
+                self._run.parts.append(word)
+                at += 1
+                continue
             if word == "--":
                 self._run.is_narrowed |= at + 1 < len(words)
                 return True
@@ -149,6 +183,7 @@ class _Flags:
         name, equals, value = word.partition("=")
         has_value = bool(following) and not following.startswith("-")
         if name == "-o" and run.tool == "go":
+            run.parts.append("-o <out>")
             run.flags.append("-o <out>")
             run.is_binary = True
             return 1 if equals else 2
@@ -160,20 +195,26 @@ class _Flags:
             run.is_narrowed = True
             return 1 if equals else 2
         if run.role == "format" and word in _MODES:
-            run.modes.append(word)
+            run.parts.append(word)
             return 1
+        if name in _MESSAGES and not self._is_strict:
+            run.parts.append(f"{name} …")
+            return 1 if equals else 2
         if self._keeps_value(name):
-            return self._kept(word, "" if equals else following)
-        lowered = word.lower()
-        if _DROPPED.fullmatch(lowered) or _DROPPED.fullmatch(word):
-            return 1
+            return self._kept(word, "" if equals else following, is_key=name not in self._values)
         if name.lower() in _DROPPED_WITH_VALUE or name in _DROPPED_WITH_VALUE:
-            return 1 if equals or not has_value else 2
-        return self._kept(word, "")
+            width = 1 if equals or not has_value else 2
+            return width if self._is_strict else self._shown(word, following if width == 2 else "")
+        if _DROPPED.fullmatch(word.lower()) or _DROPPED.fullmatch(word):
+            return 1 if self._is_strict or _NOISE.fullmatch(word) else self._shown(word, "")
+        is_value = has_value and not equals and name not in _SWITCHES and _is_value(name, following)
+        return self._kept(word, following if is_value else "", is_key=not is_value)
 
     def _keeps_value(self, name: str) -> bool:
         run = self._run
-        if name in ("-f", "-a") and run.role in _STRICT:
+        if name in self._values:
+            return True
+        if name in ("-f", "-a") and self._is_strict:
             return False
         if name == "-p" and run.tool in _NO_SHORT_PROJECT:
             return False
@@ -183,13 +224,22 @@ class _Flags:
             return False
         return name in _WITH_VALUE
 
-    def _kept(self, word: str, value: str) -> int:
+    def _kept(self, word: str, value: str, *, is_key: bool = True) -> int:
+        """Keep a flag in the form and in the key, there without a value that is of one run if `is_key` is False."""
+        width = self._shown(word, value)
+        if width and not _is_absolute(word, value):
+            is_of_one_run = not is_key and not self._is_strict and _OF_ONE_RUN.search(value) is not None
+            self._run.flags.append(word if is_of_one_run or not value else f"{word} {value}")
+        return width
+
+    def _shown(self, word: str, value: str) -> int:
+        """Keep a flag in the form; return how many words it takes, 0 if the command does not count."""
         if paths.is_temporary(f"{word} {value}") or "$(" in word + value or "`" in word + value:
             return 0
-        if paths.is_absolute(value) or paths.is_absolute(word.partition("=")[2]):
+        if _is_absolute(word, value):
             self._run.is_narrowed = True
         else:
-            self._run.flags.append(f"{word} {value}" if value else word)
+            self._run.parts.append(f"{_quoted(word)} {_quoted(value)}" if value else _quoted(word))
         return 2 if value else 1
 
     def _word(self, word: str) -> int:
@@ -197,15 +247,16 @@ class _Flags:
         run = self._run
         if paths.is_temporary(word) or "$(" in word or "`" in word:
             return 0
-        if word.isdecimal() or not word or (word.startswith("+") and run.tool == "cargo"):
+        if not word or (word.startswith("+") and run.tool == "cargo"):
             return 1
         if paths.is_absolute(word) or "$" in word or (run.tool in _NO_SCOPE and run.role in _TESTS):
             run.is_narrowed = True
         elif run.role in _WORDS_IN_FORM:
-            if len(run.words) < _WORDS_OF_FORM and not _VERSION.fullmatch(word):
+            run.parts.append(_quoted(word))
+            if len(run.words) < _WORDS_OF_FORM and not word.isdecimal() and not _VERSION.fullmatch(word):
                 run.words.append(word)
         elif _is_file(word):
             run.is_narrowed = True
-        else:
-            self._run.scope.append(word.rstrip("/") or word)
+        elif not word.isdecimal():
+            run.scope.append(_quoted(word.rstrip("/") or word))
         return 1
