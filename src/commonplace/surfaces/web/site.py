@@ -15,6 +15,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.learning.entry_changes import Undo
 from commonplace.memory.recall import scoped_prompt
 from commonplace.projects import assignment
+from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import rendering
 
 _MOST_UNDOS: Final = 100
@@ -46,8 +47,14 @@ class Site:
         self._refreshed_s: int | None = None
 
     def cleaner(self) -> Callable[[str], str]:
-        """Return what takes secrets and forgotten words out of a text."""
-        return scoped_prompt.cleaner(self.book.home)
+        """Return what takes secrets and forgotten words out of a text, and shows characters that cannot be seen."""
+        clean = scoped_prompt.cleaner(self.book.home)
+        return lambda text: rendering.visible(clean(text))
+
+    def project_names(self, scopes: list[str]) -> dict[str, str]:
+        """Return a short name for each scope, without secrets: a project without an address is called by its folder."""
+        clean = self.cleaner()
+        return {scope: clean(name) for scope, name in short_names(scopes).items()}
 
     def note_undo(self, done: Undoable) -> str:
         """Keep what takes a change back; return its name."""
