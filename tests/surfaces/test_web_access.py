@@ -11,6 +11,8 @@ import web_homes as homes
 from command import Command
 from serving_web import Visitor, serving
 
+from ledgers import Script, user
+
 PAGES = (
     "/", "/memory", "/memory?filter=candidates", "/memory?filter=duplicates", "/memory?filter=stale",
     "/memory?filter=unused", "/memory?filter=recent", "/memory?filter=pinned", "/memory?filter=doubtful",
@@ -162,9 +164,13 @@ def test_a_folder_or_a_number_that_cannot_be_is_said_in_a_sentence(served: Visit
     assert "Broken" not in found.plain
 
 
-def test_a_session_that_went_meanwhile_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_session_that_came_meanwhile_is_found_and_one_that_went_is_said_in_a_sentence(tmp_path: Path) -> None:
     with serving(homes.write(tmp_path / "home"), tmp_path) as fresh:
-        fresh.enter().get(f"/sessions/{homes.HOSTILE}")
+        fresh.enter().get("/sessions?q=script")
+        Script("0198c0de-0000-7000-8000-0000000000e9").turn(user("where do zebrafish sleep?")).write_home(
+            tmp_path / "home"
+        )
+        assert "1 passage for" in fresh.get("/sessions?q=zebrafish").plain
         next((tmp_path / "home").rglob(f"rollout-*{homes.HOSTILE}*")).unlink()
         for path in ("", "/export", "/family", "/line/0", "/image/0/0"):
             found = fresh.ask(f"/sessions/{homes.HOSTILE}{path}")

@@ -24,6 +24,12 @@ _REFRESH_SECONDS: Final = 20
 """How often the folder of sessions is looked at while somebody reads pages; walking 50,000 files takes a while."""
 
 
+_PATIENCE_SECONDS: Final = 1.0
+"""How long the first search waits for sessions that the index does not hold yet."""
+_LATER_SECONDS: Final = 0.15
+"""How long a later one waits: walking 50,000 files takes longer, and little changed since."""
+
+
 class Undoable(msgspec.Struct, frozen=True):
     """A change that can be taken back, in words."""
 
@@ -45,6 +51,8 @@ class Site:
         self.is_rebuild_due = False
         """Decisions were made that the memory's files do not show yet."""
         self._refreshed_s: int | None = None
+        self._indexing: anyio.Event | None = None
+        self._is_indexed = False
 
     def cleaner(self) -> Callable[[str], str]:
         """Return what takes secrets and forgotten words out of a text, and shows characters that cannot be seen."""
@@ -77,6 +85,25 @@ class Site:
         if self._refreshed_s is None or abs(now - self._refreshed_s) >= _REFRESH_SECONDS:
             self._refreshed_s = now
             self.tasks.start_soon(self._refresh)
+
+    async def index_sessions(self) -> bool:
+        """Bring the search index of sessions up to date; return False if that goes on beside the page."""
+        if self._indexing is None:
+            self._indexing = anyio.Event()
+            self.tasks.start_soon(self._index, self._indexing)
+        with anyio.move_on_after(_LATER_SECONDS if self._is_indexed else _PATIENCE_SECONDS):
+            await self._indexing.wait()
+        return self._is_indexed
+
+    async def _index(self, done: anyio.Event) -> None:
+        try:
+            await self.book.search.refresh(memory=False)
+            self._is_indexed = True
+        except (CommonplaceError, OSError) as error:
+            self.book.state.warn(f"The search index of sessions was not brought up to date: {error}")
+        finally:
+            self._indexing = None
+            done.set()
 
     async def _refresh(self) -> None:
         home = self.book.state

@@ -145,7 +145,7 @@ async def _chosen(
         case "doubtful":
             return [each for each in known if is_doubtful(each.entry)], {}
         case "unused" | "stale" | "duplicates":
-            audit = await site.book.memory.audit()
+            audit = await site.book.memory.audit((chosen,))
             findings = {"unused": audit.unused, "stale": audit.stale, "duplicates": audit.duplicates}[chosen]
             notes = {each.id: each.problem for each in findings if each.id is not None}
             return [each for each in known if each.entry.id in notes], notes

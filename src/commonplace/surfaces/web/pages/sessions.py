@@ -45,9 +45,8 @@ async def listing(request: Request) -> Response:
     values: dict[str, Any] = {"query": query, "source": source, "hits": [], "threads": [], "next": None}
     values["archived"] = asked.get("archived", "") == "1"
     if query:
-        search = site.book.search
-        await search.refresh(memory=False)
-        for hit in await search.sessions(Query(query[:500], _PAGE)):
+        values["is_whole"] = await site.index_sessions()
+        for hit in await site.book.search.sessions(Query(query[:500], _PAGE)):
             text = {
                 "text": clean(hit.text)[:600],
                 "reply": clean(hit.reply)[:400] if isinstance(hit.reply, str) else "",
