@@ -126,6 +126,7 @@ def test_a_list_shows_people_what_entries_rest_on(commonplace: Command, known: P
     assert f"› {taught.SHOP} turn 2: From now on, never push to main" in shown
     assert "There are no candidates here." in commonplace("memory", "list", "--candidates", "--project", "x/y/z").out
     assert "Nothing is known here yet." in commonplace("memory", "list").out
+    assert commonplace("memory", "list", "--project", "x/y/z").out == "No entry is what the options ask for.\n"
 
 
 def test_why_finds_a_candidate_by_its_id_and_by_its_words(commonplace: Command, known: Path) -> None:

@@ -11,6 +11,8 @@ import web_homes as homes
 from command import Command
 from serving_web import Visitor, serving
 
+from ledgers import Script, user
+
 PAGES = (
     "/", "/memory", "/memory?filter=candidates", "/memory?filter=duplicates", "/memory?filter=stale",
     "/memory?filter=unused", "/memory?filter=recent", "/memory?filter=pinned", "/memory?filter=doubtful",
@@ -18,6 +20,7 @@ PAGES = (
     f"/sessions/{homes.HOSTILE}", f"/sessions/{homes.HOSTILE}/family", f"/sessions/{homes.HOSTILE}?at=0",
     "/prompt", "/pipeline",
 )  # fmt: skip
+EXPORTS = (f"/sessions/{homes.HOSTILE}/export", f"/sessions/{homes.HOSTILE}/export?at=0")
 CHANGES = ("/undo", "/theme", "/entry/m000000000/preview", "/entry/m000000000/change", "/review/decide",
            "/review/finish", "/prompt/rank", "/pipeline/act")  # fmt: skip
 
@@ -132,11 +135,52 @@ def test_every_answer_forbids_what_is_not_ours(served: Visitor, path: str) -> No
     assert "server" not in found.headers
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_no_stored_text_becomes_markup_and_no_secret_is_shown(served: Visitor, path: str) -> None:
+@pytest.mark.parametrize("path", [*PAGES, *EXPORTS])
+def test_characters_that_deceive_are_shown_by_their_numbers(served: Visitor, path: str) -> None:
     found = served.get(path).text
 
-    assert homes.SECRET not in found
+    assert re.findall("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", found) == []
+    assert homes.SECRET not in re.sub(r' (?:value|href)="[^"]*"', "", found)  # which name a project by its folder
+    assert r"\u202egpj.exe\u202c" in found or homes.HOSTILE not in path or "family" in path
+
+
+@pytest.mark.parametrize("number", ["9" * 13, "9" * 15, "9" * 30, "9" * 5000, "-1", "1e9", "%D9%A3", "%00", "x"])
+@pytest.mark.parametrize(
+    "path", ["?at=N", "?before=N", "?after=N", "/line/N", "/image/N/0", "/image/0/N", "/export?at=N"]
+)
+def test_numbers_that_no_file_has_break_nothing(served: Visitor, path: str, number: str) -> None:
+    found = served.ask(f"/sessions/{homes.HOSTILE}{path}".replace("N", number))
+
+    assert found.status in (200, 404)
+
+
+@pytest.mark.parametrize(
+    "query", ["folder=/%00", "folder=~nobody-is-called-this", "budget=" + "9" * 5000, "folder=/" + "a" * 9000]
+)
+def test_a_folder_or_a_number_that_cannot_be_is_said_in_a_sentence(served: Visitor, query: str) -> None:
+    found = served.ask(f"/prompt?{query}")
+
+    assert found.status in (200, 400, 503)
+    assert "Broken" not in found.plain
+
+
+def test_a_session_that_came_meanwhile_is_found_and_one_that_went_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with serving(homes.write(tmp_path / "home"), tmp_path) as fresh:
+        fresh.enter().get("/sessions?q=script")
+        Script("0198c0de-0000-7000-8000-0000000000e9").turn(user("where do zebrafish sleep?")).write_home(
+            tmp_path / "home"
+        )
+        assert "1 passage for" in fresh.get("/sessions?q=zebrafish").plain
+        next((tmp_path / "home").rglob(f"rollout-*{homes.HOSTILE}*")).unlink()
+        for path in ("", "/export", "/family", "/line/0", "/image/0/0"):
+            found = fresh.ask(f"/sessions/{homes.HOSTILE}{path}")
+            assert (found.status in (404, 503), "Broken" in found.plain) == (True, False), (path, found.plain)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_stored_text_becomes_markup(served: Visitor, path: str) -> None:
+    found = served.get(path).text
+
     assert set(re.findall(r"<script\b[^>]*>", found)) <= {'<script src="/static/web.js" defer>'}
     assert "<img src=x" not in found
     assert "<svg onload" not in found

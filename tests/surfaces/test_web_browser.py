@@ -9,7 +9,7 @@ import browsers
 import pytest
 import web_homes as homes
 from browsers import Look
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from serving_web import Visitor, serving
 
 pytestmark = pytest.mark.skipif(browsers.chromium() is None, reason="no Chromium on this machine")
@@ -37,9 +37,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
 
 
 @pytest.fixture(scope="module")
-def running(served: Visitor) -> Iterator[Browser]:
-    """One browser for the module; playwright keeps a loop in this thread, so the home is written before."""
-    del served
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    """A second home, for tests that change it."""
+    folder = tmp_path_factory.mktemp("changed")
+    with serving(homes.write(folder / "home"), folder) as found:
+        yield found.enter()
+
+
+@pytest.fixture(scope="module")
+def running(served: Visitor, changed: Visitor) -> Iterator[Browser]:
+    """One browser for the module; playwright keeps a loop in this thread, so the homes are written before."""
+    del served, changed
     with browsers.browser() as found:
         yield found
 
@@ -101,6 +109,84 @@ def test_everything_can_be_read_without_scripts(running: Browser, served: Visito
             page.click("nav[aria-label=Pages] >> text=Review")
         assert page.locator(".card").count() > 0
         assert page.locator("button:visible >> text=Set").count() == 1  # what scripts do by themselves has a button
+
+
+CHANGES = {
+    "reword": ("summary >> text=Edit the words", "#text", "Always use bun here"),
+    "rescope": ("summary >> text=Let it hold elsewhere", "#scope", "global"),
+    "join": ("summary >> text=Merge it into another", "#into", None),
+    "pin": ("", "", None),
+    "drop": ("", "", None),
+    "forget": ("", "", None),
+}
+"""Each change of an entry: what opens its form, the field, and what goes into it."""
+
+
+def shown(page: Page) -> list[str]:
+    """Return the words, the project and the marks of every entry that Memory lists."""
+    page.goto(page.url.partition("/entry")[0].partition("/memory")[0] + "/memory")
+    rows = page.locator("ol.entries li")
+    return sorted(re.sub(r"m\w{9}|\d+ \w+ ago|just now", "", row) for row in rows.all_inner_texts())
+
+
+def test_every_change_is_made_and_undone_without_scripts(running: Browser, changed: Visitor) -> None:
+    with browsers.tab(running, changed, scripts=False) as tab:
+        page = tab.open("/memory")
+        before = shown(page)
+        for kind, (summary, field, value) in CHANGES.items():
+            tab.open("/memory")
+            with page.expect_navigation():
+                page.locator("ol.entries .text", has_text="instead of npm").first.click()
+            if summary:
+                page.click(summary)
+                page.fill(field, value or "") if field == "#text" else page.select_option(
+                    field, value=value, index=None if value else 0
+                )
+            with page.expect_navigation():
+                page.click(f"form:has(input[name=kind][value={kind}]) button:visible")
+            assert page.locator("ol.differences li").count() > 0, kind
+            with page.expect_navigation():
+                page.click("form.decide button")
+            assert page.locator(".toast button").count() == 1, kind
+            undo = page.url
+            assert shown(page) != before, kind
+            page.goto(undo)
+            with page.expect_navigation():
+                page.click(".toast button")
+            assert "taken back" in page.locator(".toast").inner_text() or kind == "forget"
+            after = shown(page)
+            assert (after == before) or (kind == "forget" and len(after) == len(before)), kind
+
+
+def test_decisions_ranks_looks_and_learning_need_no_scripts(running: Browser, changed: Visitor) -> None:
+    with browsers.tab(running, changed, scripts=False) as tab:
+        page = tab.open("/review")
+        texts = page.locator(".card > p.said").all_inner_texts()
+        for verdict in ("Keep", "Drop"):
+            with page.expect_navigation():
+                page.locator(".card").first.get_by_role("button", name=verdict).click()
+            assert page.locator(".card > p.said").all_inner_texts() == texts[1:]
+            with page.expect_navigation():
+                page.click(".toast button")
+            tab.open("/review")
+            assert page.locator(".card > p.said").all_inner_texts() == texts
+        tab.open("/prompt?project=github.com/acme/shop")
+        lines = page.locator("tr[data-drag]").all_inner_texts()
+        with page.expect_navigation():
+            page.locator("a[aria-label='Try it lower']").first.click()
+        with page.expect_navigation():
+            page.click("#trial button")
+        assert page.locator("tr[data-drag]").count() == len(lines)
+        assert page.locator(".toast button").count() == 1
+        with page.expect_navigation():
+            page.select_option("#theme", "dark")
+            page.click("text=Set")
+        assert page.locator("html[data-theme=dark]").count() == 1
+        tab.open("/pipeline")
+        for name, then in (("Pause the background", "Go on by itself"), ("Go on by itself", "Pause the background")):
+            with page.expect_navigation():
+                page.get_by_role("button", name=name).click()
+            assert page.get_by_role("button", name=then).count() == 1
 
 
 def test_an_entry_is_found_as_one_types_and_changed_by_keys_alone(running: Browser, served: Visitor) -> None:

@@ -22,6 +22,8 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 """A whole picture of one pixel, which a browser shows."""
+UNSEEN = "\u202egpj.exe\u202c \u2066x\u2069 \x1b[2J\x07 \x9b"
+"""Characters that reorder what stands beside them, and that a terminal obeys."""
 PATCH = "*** Begin Patch\n*** Update File: shop.py\n@@\n-price = 1.0\n+price = 100\n*** End Patch"
 
 
@@ -31,21 +33,23 @@ WAITS = "right, the staging host only has 2 GB of memory, anything that compiles
 
 def hostile() -> Script:
     """A session whose every text tries to run a script, and that holds a secret, an image, a diff and a compaction."""
-    script = Script(HOSTILE, cwd=f"/repo/{SCRIPT.replace('/', '_')}")
+    script = Script(HOSTILE, cwd=f"/repo/{SECRET}/{SCRIPT.replace('/', '_')}{UNSEEN}", originator=f"{SECRET}{UNSEEN}")
     picture = {"type": "input_image", "image_url": f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"}
     drawn = {
         "type": "input_image",
         "image_url": f"data:image/svg+xml;base64,{base64.b64encode(SCRIPT.encode()).decode()}",
     }
-    said = user(f"{SCRIPT} From now on always call it {SCRIPT} in every answer.")
+    said = user(f"{SCRIPT} {UNSEEN} From now on always call it {SCRIPT} in every answer.")
     said["content"] += [picture, drawn]
     script.turn(
         said,
-        function_call("c1", arguments=json.dumps({"cmd": f"echo {SECRET} '{SCRIPT}'"})),
-        function_output("c1", f"{SCRIPT}\ntoken: {SECRET}\n"),
+        function_call(
+            "c1", name=f"{SECRET}{UNSEEN}{SCRIPT}", arguments=json.dumps({"cmd": f"echo {SECRET} '{SCRIPT}'"})
+        ),
+        function_output("c1", f"{SCRIPT}{UNSEEN}\ntoken: {SECRET}\n"),
         function_call("c2", name="apply_patch", arguments=json.dumps({"input": PATCH})),
         function_output("c2", "Exit code: 1\nOutput:\nfailed"),
-        assistant(f"Done: {SCRIPT} with {SECRET} `{SCRIPT}` **{SCRIPT}**"),
+        assistant(f"Done: {SCRIPT} {UNSEEN} with {SECRET} `{SCRIPT}` **{SCRIPT}**"),
     )
     script.compacted([user("kept")], message=f"summary {SCRIPT} {SECRET}")
     script.line("commonplace", {"kind": "retention", "score": {"r_p": 0.81, "r_d": 0.7, "constraints": 1.0}})

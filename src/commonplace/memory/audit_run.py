@@ -7,7 +7,8 @@ gone, counters without a database) is not reported.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,8 @@ from commonplace.rollout import reader
 from commonplace.state.database import Row
 
 _DAY: Final = 86_400
+_OF_SESSIONS: Final = {"stale", "loops"}
+"""The kinds of problems for which sessions are looked at."""
 _MAX_NEAR: Final = 64
 """How many entries that share a word are compared with each other."""
 _MAX_SOURCES: Final = 8
@@ -43,11 +46,11 @@ _MAX_LOOKED: Final = 4_000
 """How many places of ledgers one audit looks at."""
 
 
-async def audit(store: MemoryStore) -> Audit:
-    """Return the problems of a memory."""
+async def audit(store: MemoryStore, wanted: Collection[str] = Audit.__struct_fields__) -> Audit:
+    """Return the problems of a memory, of the kinds that are wanted."""
     known = await known_entries.known_entries(store)
-    rows = await _threads(store)
-    return await anyio.to_thread.run_sync(_audit, store, known, rows)
+    rows = await _threads(store) if _OF_SESSIONS & set(wanted) else []
+    return await anyio.to_thread.run_sync(_audit, store, known, rows, wanted)
 
 
 async def _threads(store: MemoryStore) -> list[Row]:
@@ -61,22 +64,24 @@ async def _threads(store: MemoryStore) -> list[Row]:
         return []
 
 
-def _audit(store: MemoryStore, known: list[KnownEntry], rows: list[Row]) -> Audit:
+def _audit(store: MemoryStore, known: list[KnownEntry], rows: list[Row], wanted: Collection[str]) -> Audit:
     root = store.root
     entries = [each.entry for each in known]
     shelf = WorkspaceFiles(root, entries)
     paths = checks.files(root) if root.is_dir() and not root.is_symlink() else []
-    unsourced = [*checks.unsourced_entries(entries, paths)]
-    unsourced += checks.unsourced_lines(shelf, has_entries=bool(entries))
-    secrets = [*checks.secrets(shelf, paths), *checks.secrets(WorkspaceFiles(store.home.path, []), [history.FILE])]
-    return Audit(
-        duplicates=list(duplicates(entries)),
-        stale=list(_stale(entries, shelf, rows)),
-        unused=list(_unused(store, known)),
-        secrets=secrets,
-        unsourced=unsourced,
-        loops=[*_loops(entries, rows), *checks.looping_files(shelf, paths)],
-    )
+    findings: dict[str, Iterable[Finding]] = {  # each is looked for only when it is read
+        "duplicates": duplicates(entries),
+        "stale": _stale(entries, shelf, rows),
+        "unused": _unused(store, known),
+        "secrets": chain(
+            checks.secrets(shelf, paths), checks.secrets(WorkspaceFiles(store.home.path, []), [history.FILE])
+        ),
+        "unsourced": chain(
+            checks.unsourced_entries(entries, paths), checks.unsourced_lines(shelf, has_entries=bool(entries))
+        ),
+        "loops": chain(_loops(entries, rows), checks.looping_files(shelf, paths)),
+    }
+    return Audit(**{kind: list(found) for kind, found in findings.items() if kind in wanted})
 
 
 def duplicates(entries: list[Entry]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final
@@ -48,7 +49,7 @@ async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str
     if len(short) > 1:
         raise BadInput(f"{text!r} names {len(short)} projects: {', '.join(short)}.", hint="Give the whole identity.")
     place = Path(text).expanduser()
-    if place.is_dir() or text.startswith(("/", "~", ".")):
+    if os.path.isdir(place) or text.startswith(("/", "~", ".")):  # noqa: PTH112 (a name that is too long is none)
         folder = place.absolute()
         identity = await anyio.to_thread.run_sync(identify, folder)
         decided = known.project(str(folder), identity or "") or known.named(str(folder))

@@ -26,7 +26,7 @@ def whole(path: Path, clean: Callable[[str], str]) -> Iterator[str]:
     while start is not None:
         found = excerpt.following(path, start)
         if is_first:
-            yield _head(found.meta)
+            yield _head(found.meta, clean)
         is_first = False
         yield "".join(_told(each, clean) for each in found.blocks)
         start = found.after
@@ -38,11 +38,12 @@ def turn(path: Path, offset: int, clean: Callable[[str], str]) -> str:
     begins = [each.offset for each in found.blocks if isinstance(each, Said) and each.begins_turn]
     first = max((start for start in begins if start <= offset), default=0)
     end = min((start for start in begins if start > offset), default=found.size)
-    return _head(found.meta) + "".join(_told(each, clean) for each in found.blocks if first <= each.offset < end)
+    return _head(found.meta, clean) + "".join(_told(each, clean) for each in found.blocks if first <= each.offset < end)
 
 
-def _head(meta: SessionMeta) -> str:
-    facts = [f"Session `{meta.id}`", *([f"in `{meta.cwd}`"] if meta.cwd else []), meta.timestamp[:16].replace("T", " ")]
+def _head(meta: SessionMeta, clean: Callable[[str], str]) -> str:
+    place = [f"in `{clean(meta.cwd)}`"] if meta.cwd else []
+    facts = [f"Session `{meta.id}`", *place, meta.timestamp[:16].replace("T", " ")]
     return f"# {' '.join(fact for fact in facts if fact)}\n\n"
 
 
@@ -53,7 +54,7 @@ def _told(block: Block, clean: Callable[[str], str]) -> str:
             body = fenced(clean(text)) if who == "context" else clean(text)
             return f"## {_NAMES[who]}{_at(block.time)}\n\n{body}{seen}\n\n"
         case ExcerptCall(name=name):
-            parts = [f"### {name}{'' if block.ok in (None, True) else ' (failed)'}{_at(block.time)}\n\n"]
+            parts = [f"### {clean(name)}{'' if block.ok in (None, True) else ' (failed)'}{_at(block.time)}\n\n"]
             parts += [fenced(clean(block.input)) + "\n\n"] if block.input else []
             parts += [fenced(clean(block.output)) + "\n\n"] if block.output else []
             return "".join(parts)

@@ -22,6 +22,7 @@ _QUOTE = 100
 _LEAST = 20
 """How many columns of an entry are shown in the narrowest terminal."""
 _NOTHING = "Nothing is known here yet. `commonplace learn` reads your sessions."
+_NOTHING_CHOSEN = "No entry is what the options ask for."
 _NO_CANDIDATES = "There are no candidates here."
 
 
@@ -52,7 +53,8 @@ def list_(
         output.print_json(page)
         return
     if not page.entries:
-        output.say(_NO_CANDIDATES if candidates else _NOTHING)
+        is_chosen = any(option is not None for option in (project, kind, cursor))
+        output.say(_NO_CANDIDATES if candidates else _NOTHING_CHOSEN if is_chosen else _NOTHING)
     names = project_names(entry.scope for entry in page.entries)
     for scope, found in groupby(sorted(page.entries, key=lambda each: each.project or ""), _title):
         output.say(names.get(scope, scope))

@@ -54,6 +54,15 @@ async def _failed(request: Request, error: Exception) -> Response:
     return rendering.page(request, "problem.html", "", values, status)
 
 
+async def _unreadable(request: Request, error: Exception) -> Response:
+    """Say which file cannot be read: a session may go while somebody reads it."""
+    assert isinstance(error, OSError)
+    message = request.app.state.site.cleaner()(f"{error.filename or 'A file'}: {error.strerror or error}.")
+    hint = "It may have been moved or removed. Sessions lists what there is."
+    values = {"title": "A file cannot be read", "message": message, "hint": hint}
+    return rendering.page(request, "problem.html", "", values, 503)
+
+
 async def _missing(request: Request, _: Exception) -> Response:
     values = {"title": "There is no such page", "message": "Nothing is at this address.", "hint": ""}
     return rendering.page(request, "problem.html", "", values, 404)
@@ -95,14 +104,14 @@ async def build(book: Book) -> AsyncGenerator[Starlette]:
             Route("/sessions/{thread_id}", sessions.read),
             Route("/sessions/{thread_id}/export", sessions.export),
             Route("/sessions/{thread_id}/family", sessions.tree),
-            Route("/sessions/{thread_id}/line/{offset:int}", sessions.whole),
-            Route("/sessions/{thread_id}/image/{offset:int}/{number:int}", sessions.image),
+            Route("/sessions/{thread_id}/line/{offset}", sessions.whole),
+            Route("/sessions/{thread_id}/image/{offset}/{number}", sessions.image),
             Route("/undo", changes.take_back, methods=["POST"]),
             Route("/theme", _theme, methods=["POST"]),
             Route("/static/{name}", static),
             Route("/favicon.ico", icon),
         ],
-        exception_handlers={CommonplaceError: _failed, 404: _missing, 500: _broken},
+        exception_handlers={CommonplaceError: _failed, OSError: _unreadable, 404: _missing, 500: _broken},
     )
     async with anyio.create_task_group() as tasks:
         application.state.site = site = Site(book, tasks)

@@ -1,6 +1,7 @@
 """Rendering: templates with autoescape, the words for times and numbers, and differences of texts as marked pieces.
 
-What comes from sessions or from the memory is cleaned by the page that reads it (`Site.clean`) and escaped here.
+What comes from sessions or from the memory is cleaned by the page that reads it (`Site.cleaner`) and escaped here.
+Characters that reorder what stands beside them, or that a terminal obeys, are shown by their numbers.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ NAV: Final = (
 )
 _WORD: Final = regex(r"\s+|[\w'-]+|[^\w\s]")
 _CODE: Final = regex(r"`([^`\n]{1,300})`|\*\*([^*\n]{1,300})\*\*")
+_UNSEEN: Final = regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LONGEST_DIFF: Final = 4_000
 """Texts with more words than this are shown one after the other: comparing them takes too long."""
 _UNITS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
@@ -94,6 +96,18 @@ def line_diff(before: str, after: str) -> list[DiffPiece]:
     return found
 
 
+def visible(text: str) -> str:
+    """Return a text with its control characters, and those that reorder others, as numbers that can be read."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _finalized(value: Any) -> Any:
+    """Return what a template writes for a value; markup stays markup."""
+    if isinstance(value, Markup):
+        return Markup(visible(str(value)))  # noqa: S704 (only digits and letters come in)
+    return visible(value) if isinstance(value, str) else value
+
+
 def address(path: str, **fields: str) -> str:
     """Return an address with those fields that are set."""
     query = urlencode({name: value for name, value in fields.items() if value})
@@ -147,6 +161,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_finalized,
     )
     made.filters.update(day=day, minute=minute, number=number, inline=inline)
     shared: dict[str, Any] = {"word_diff": word_diff, "marked": marked, "nav": NAV}

@@ -15,12 +15,19 @@ from commonplace.errors import CommonplaceError
 from commonplace.learning.entry_changes import Undo
 from commonplace.memory.recall import scoped_prompt
 from commonplace.projects import assignment
+from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import rendering
 
 _MOST_UNDOS: Final = 100
 """How many changes can be taken back; older ones stay."""
 _REFRESH_SECONDS: Final = 20
 """How often the folder of sessions is looked at while somebody reads pages; walking 50,000 files takes a while."""
+
+
+_PATIENCE_SECONDS: Final = 1.0
+"""How long the first search waits for sessions that the index does not hold yet."""
+_LATER_SECONDS: Final = 0.15
+"""How long a later one waits: walking 50,000 files takes longer, and little changed since."""
 
 
 class Undoable(msgspec.Struct, frozen=True):
@@ -44,10 +51,18 @@ class Site:
         self.is_rebuild_due = False
         """Decisions were made that the memory's files do not show yet."""
         self._refreshed_s: int | None = None
+        self._indexing: anyio.Event | None = None
+        self._is_indexed = False
 
     def cleaner(self) -> Callable[[str], str]:
-        """Return what takes secrets and forgotten words out of a text."""
-        return scoped_prompt.cleaner(self.book.home)
+        """Return what takes secrets and forgotten words out of a text, and shows characters that cannot be seen."""
+        clean = scoped_prompt.cleaner(self.book.home)
+        return lambda text: rendering.visible(clean(text))
+
+    def project_names(self, scopes: list[str]) -> dict[str, str]:
+        """Return a short name for each scope, without secrets: a project without an address is called by its folder."""
+        clean = self.cleaner()
+        return {scope: clean(name) for scope, name in short_names(scopes).items()}
 
     def note_undo(self, done: Undoable) -> str:
         """Keep what takes a change back; return its name."""
@@ -70,6 +85,25 @@ class Site:
         if self._refreshed_s is None or abs(now - self._refreshed_s) >= _REFRESH_SECONDS:
             self._refreshed_s = now
             self.tasks.start_soon(self._refresh)
+
+    async def index_sessions(self) -> bool:
+        """Bring the search index of sessions up to date; return False if that goes on beside the page."""
+        if self._indexing is None:
+            self._indexing = anyio.Event()
+            self.tasks.start_soon(self._index, self._indexing)
+        with anyio.move_on_after(_LATER_SECONDS if self._is_indexed else _PATIENCE_SECONDS):
+            await self._indexing.wait()
+        return self._is_indexed
+
+    async def _index(self, done: anyio.Event) -> None:
+        try:
+            await self.book.search.refresh(memory=False)
+            self._is_indexed = True
+        except (CommonplaceError, OSError) as error:
+            self.book.state.warn(f"The search index of sessions was not brought up to date: {error}")
+        finally:
+            self._indexing = None
+            done.set()
 
     async def _refresh(self) -> None:
         home = self.book.state

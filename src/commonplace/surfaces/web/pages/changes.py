@@ -21,7 +21,6 @@ from commonplace.learning.entry_changes import (
 )
 from commonplace.memory import life
 from commonplace.memory.entries import Entry
-from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import rendering
 from commonplace.surfaces.web.access import visitor
 from commonplace.surfaces.web.site import Site, Undoable
@@ -77,7 +76,7 @@ async def preview(request: Request) -> Response:
     except EntryOutdated as error:
         return await _outdated(request, error)
     clean = site.cleaner()
-    names = short_names([each.scope for pair in told for each in (pair.before, pair.after) if each is not None])
+    names = site.project_names([each.scope for pair in told for each in (pair.before, pair.after) if each is not None])
     values = {
         "entry_id": entry_id,
         "title": _TITLES[form["kind"]],

@@ -12,7 +12,6 @@ from commonplace.learning import entry_changes
 from commonplace.memory import life
 from commonplace.memory.entries import GLOBAL, SECTION_OF
 from commonplace.memory.life import Life
-from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import plots, rendering
 from commonplace.surfaces.web.pages.memory import EntryRow, rows
 from commonplace.surfaces.web.site import Site
@@ -37,7 +36,7 @@ async def entry_values(site: Site, found: Life) -> dict[str, Any]:
     clean = site.cleaner()
     known = await site.book.memory_store.known_entries()
     scopes = sorted({each.entry.scope for each in known} | ({found.known.entry.scope} if found.known else set()))
-    names = short_names(scopes)
+    names = site.project_names(scopes)
     row: EntryRow | None = None
     others: list[EntryRow] = []
     if found.known is not None:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from commonplace.memory.edits.review import is_doubtful
 from commonplace.memory.entries import GLOBAL, KINDS, SECTION_OF
 from commonplace.memory.store import KnownEntry
-from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 from commonplace.search.query import Query
 from commonplace.surfaces.web import rendering
@@ -43,6 +42,9 @@ class EntryRow(msgspec.Struct):
     kind: str
     scope: str
     project: str
+    """A short name of the scope."""
+    place: str
+    """The scope, without secrets."""
     section: str
     support: int
     retrieved: int
@@ -66,6 +68,7 @@ def rows(site: Site, known: list[KnownEntry], names: dict[str, str], notes: dict
             each.entry.kind,
             each.entry.scope,
             names.get(each.entry.scope, each.entry.scope),
+            clean(each.entry.scope),
             SECTION_OF[each.entry.kind],
             each.entry.support,
             each.retrieved,
@@ -93,7 +96,7 @@ async def listing(request: Request) -> Response:
     counts: dict[str, int] = {}
     for each in known:
         counts[each.entry.scope] = counts.get(each.entry.scope, 0) + 1
-    names = short_names(list(counts | dict.fromkeys((each.entry.scope for each in waiting), 0)))
+    names = site.project_names(list(counts | dict.fromkeys((each.entry.scope for each in waiting), 0)))
     found, notes = await _chosen(site, chosen, query, known, waiting)
     found = [
         each for each in found if (not project or each.entry.scope == project) and (not kind or each.entry.kind == kind)
@@ -142,7 +145,7 @@ async def _chosen(
         case "doubtful":
             return [each for each in known if is_doubtful(each.entry)], {}
         case "unused" | "stale" | "duplicates":
-            audit = await site.book.memory.audit()
+            audit = await site.book.memory.audit((chosen,))
             findings = {"unused": audit.unused, "stale": audit.stale, "duplicates": audit.duplicates}[chosen]
             notes = {each.id: each.problem for each in findings if each.id is not None}
             return [each for each in known if each.entry.id in notes], notes

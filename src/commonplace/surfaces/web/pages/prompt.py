@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,6 @@ from commonplace.memory.entries import Entry
 from commonplace.memory.recall import known_entries, prompt_lines, scoped_prompt
 from commonplace.memory.recall.prompt_lines import PromptLine
 from commonplace.memory.recall.section import Prompt
-from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import rendering
 from commonplace.surfaces.web.access import visitor
 from commonplace.surfaces.web.site import Site, Undoable
@@ -38,7 +38,8 @@ async def show(request: Request) -> Response:
     asked = request.query_params
     folder, project = asked.get("folder", "").strip(), asked.get("project", "")
     default = site.book.settings.memory.prompt_tokens
-    budget = min(int(asked["budget"]), _MOST_BUDGET) if asked.get("budget", "").isdecimal() else default
+    wanted = asked.get("budget", "")
+    budget = min(int(wanted), _MOST_BUDGET) if wanted.isdecimal() and len(wanted) < 9 else default
     store = site.book.memory_store
     known = await known_entries.known_entries(store)
     entries = [each.entry for each in known]
@@ -64,7 +65,7 @@ async def show(request: Request) -> Response:
             if each.id in by_id and each.reason != "other_project"
         ][:_LEFT],
         "others": sum(each.reason == "other_project" for each in told.left_out),
-        "names": short_names([*scopes, *([told.scope] if told.scope else [])]),
+        "names": site.project_names([*scopes, *([told.scope] if told.scope else [])]),
         "scopes": scopes,
         "trial": None,
     }
@@ -85,8 +86,8 @@ async def show(request: Request) -> Response:
 
 async def _section(site: Site, folder: str, project: str, budget: int, entries: list[Entry]) -> Prompt:
     """Return the section; nothing is counted, since nobody is told."""
-    place = Path(folder).expanduser() if folder else None
-    if place is not None and not place.is_absolute():
+    place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 (an unknown user's stays as it is)
+    if place is not None and (not place.is_absolute() or "\0" in folder):
         raise BadInput(f"{folder} is no whole path.", hint="Give the folder from the root on.")
     known = {entry.scope for entry in entries}
     return await scoped_prompt.prompt(

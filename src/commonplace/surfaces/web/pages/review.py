@@ -12,7 +12,6 @@ from commonplace.errors import BadInput
 from commonplace.learning import entry_changes
 from commonplace.learning.entry_changes import Undo
 from commonplace.memory.store import KnownEntry
-from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import rendering
 from commonplace.surfaces.web.access import visitor
 from commonplace.surfaces.web.site import Site, Undoable
@@ -29,7 +28,7 @@ async def show(request: Request) -> Response:
     counts: dict[str, int] = {}
     for each in waiting:
         counts[each.scope] = counts.get(each.scope, 0) + 1
-    names = short_names(list(counts))
+    names = site.project_names(list(counts))
     chosen = [each for each in waiting if not project or each.scope == project]
     versions = await _versions(site)
     clean = site.cleaner()

@@ -45,12 +45,12 @@ async def listing(request: Request) -> Response:
     values: dict[str, Any] = {"query": query, "source": source, "hits": [], "threads": [], "next": None}
     values["archived"] = asked.get("archived", "") == "1"
     if query:
-        search = site.book.search
-        await search.refresh(memory=False)
-        for hit in await search.sessions(Query(query[:500], _PAGE)):
+        values["is_whole"] = await site.index_sessions()
+        for hit in await site.book.search.sessions(Query(query[:500], _PAGE)):
             text = {
                 "text": clean(hit.text)[:600],
                 "reply": clean(hit.reply)[:400] if isinstance(hit.reply, str) else "",
+                "project": clean(hit.project or ""),
             }
             values["hits"].append({"hit": hit, **text})
     else:
@@ -62,7 +62,10 @@ async def listing(request: Request) -> Response:
             refresh=False,
         )
         site.refresh_soon()
-        values["threads"] = [{"row": each, "title": clean(each.title or each.preview)[:200]} for each in page.threads]
+        values["threads"] = [
+            {"row": each, "title": clean(each.title or each.preview)[:200], "project": clean(each.project)}
+            for each in page.threads
+        ]
         values["next"] = page.next_cursor
     return rendering.page(request, "_sessions.html" if asked.get("part") else "sessions.html", "sessions", values)
 
@@ -101,8 +104,10 @@ async def read(request: Request) -> Response:
     values: dict[str, Any] = {
         "thread_id": found.meta.id,
         "title": clean((row.title or row.preview) if row is not None else "")[:200] or "Session",
-        "meta": found.meta,
-        "row": row,
+        "source": row.source if row is not None else clean(found.meta.originator),
+        "project": clean(row.project if row is not None else found.meta.cwd),
+        "begun": found.meta.timestamp,
+        "turns": row.turns if row is not None else None,
         "size": found.size,
         "blocks": blocks,
         "before": found.before,
@@ -124,7 +129,8 @@ def _plot(target: SessionFile) -> Any:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 16 else None
+    """Return a place in a file; None if the text names none that a file can have."""
+    return int(text) if text and text.isdecimal() and len(text) < 14 else None
 
 
 def _shown(block: excerpt.Block, clean: Callable[[str], str], words: str, at: int | None) -> dict[str, Any]:
@@ -138,7 +144,7 @@ def _shown(block: excerpt.Block, clean: Callable[[str], str], words: str, at: in
             shown |= {"is_cut": len(text) > _SHOWN}
         case ExcerptCall():
             given, output = clean(_readable(block.input)[:_CLEANED])[:_SHOWN], clean((block.output or "")[:_CLEANED])
-            shown |= {"type": "call", "name": block.name, "ok": block.ok, "images": block.images}
+            shown |= {"type": "call", "name": clean(block.name)[:200], "ok": block.ok, "images": block.images}
             shown |= {
                 "summary": " ".join(given.split())[:140],
                 "input": _lines(given),
@@ -192,14 +198,14 @@ async def whole(request: Request) -> Response:
     """Show the whole text of one line."""
     site: Site = request.app.state.site
     target = await _file(request)
-    offset = request.path_params["offset"]
+    offset = _number(request.path_params["offset"])
     clean = site.cleaner()
 
     def look() -> str:
-        found = excerpt.following(target.path, offset)
-        block = next((each for each in found.blocks if each.offset == offset), None)
+        blocks = excerpt.following(target.path, offset).blocks if offset is not None else ()
+        block = next((each for each in blocks if each.offset == offset), None)
         if block is None:
-            raise UnknownThread(f"No line begins at byte {offset}.", hint="The file may have changed.")
+            raise UnknownThread("No line begins at this byte.", hint="The file may have changed.")
         text = block.text if not isinstance(block, ExcerptCall) else f"{block.input}\n\n{block.output or ''}"
         return clean(text[:_WHOLE])
 
@@ -210,11 +216,14 @@ async def image(request: Request) -> Response:
     """Show an image of a line; only kinds that cannot hold programs."""
     site: Site = request.app.state.site
     target = await _file(request)
+    offset, number = (_number(request.path_params[name]) for name in ("offset", "number"))
 
     def look() -> tuple[bytes, str] | None:
+        if offset is None or number is None:
+            return None
         ledger = chain.open_ledger(target.path, [site.book.home])
         store = ChainStore(BlobStore(site.book.home if target.is_ours else target.home), ledger)
-        return excerpt.image(ledger, store, request.path_params["offset"], request.path_params["number"])
+        return excerpt.image(ledger, store, offset, number)
 
     found = await anyio.to_thread.run_sync(look)
     return Response(found[0], media_type=found[1]) if found is not None else Response(status_code=404)

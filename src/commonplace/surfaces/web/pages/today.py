@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from commonplace.learning import overview
-from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import plots, rendering
 from commonplace.surfaces.web.pages.memory import rows
 from commonplace.surfaces.web.site import Site
@@ -20,7 +19,7 @@ async def show(request: Request) -> Response:
     found = await overview.overview(site.book.memory_store)
     site.refresh_soon()
     shown = [*found.learned, *(each.known for each in (*found.told, *found.used))]
-    names = short_names(list(dict.fromkeys(each.entry.scope for each in shown)))
+    names = site.project_names(list(dict.fromkeys(each.entry.scope for each in shown)))
     now = site.book.state.now()
     days = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in reversed(range(overview.DAYS))]
     tokens = {day: sum(each.tokens for each in found.spent if each.day == day) for day in days}
