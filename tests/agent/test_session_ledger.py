@@ -268,7 +268,7 @@ async def test_context_that_cannot_be_sent_is_refused_before_anything_is_written
     async with stage(tmp_path) as here:
         with pytest.raises(BadInput):
             await here.run(
-                UserInput(parts=user_input.text("One.").parts, context={"": AdditionalContext("2", "untrusted")})
+                UserInput(parts=user_input.text("One.").parts, context={"\ud800": AdditionalContext("2", "untrusted")})
             )
 
         assert not here.path.exists()

@@ -165,14 +165,28 @@ async def test_a_thread_can_be_compacted_when_somebody_asks(tmp_path: Path) -> N
         assert 1 == told(here, "<environment_context>")
 
 
-async def test_what_is_small_already_is_left_as_it_is(tmp_path: Path) -> None:
-    async with stage(tmp_path, answer(say("Short."))) as here:
+async def test_a_short_history_is_summed_up_where_a_person_asks_for_it(tmp_path: Path) -> None:
+    """As with Codex, which asks its model each time."""
+    async with stage(tmp_path, answer(say("Short.")), answer(say("Words.")), answer(say("Yes."))) as here:
+        await here.run("Talk.")
+        await here.compact()
+        await here.run("And now?")
+
+        (text,) = summaries(here)
+        assert "Words." in text
+        assert ["Talk.", text, "And now?"] == here.said()
+        assert 1 == len(of(here, "compacted"))
+
+
+async def test_a_short_history_stays_as_it_is_where_no_summary_can_be_had(tmp_path: Path) -> None:
+    down = [ModelUnavailable("Down.", hint="") for _ in range(2)]
+    async with stage(tmp_path, answer(say(LONG)), *down) as here:
         await here.run("Talk.")
         before = here.session.history.for_prompt()
-        await here.compact()
+        end = await here.compact()
 
+        assert isinstance(end, events.TurnCompleted)
         assert before == here.session.history.for_prompt()
-        assert [] == of(here, "compacted")
 
 
 async def test_a_smaller_model_takes_over_after_a_compaction(tmp_path: Path) -> None:

@@ -194,11 +194,12 @@ def test_threads_are_listed_named_archived_and_read(sdk: Path, tmp_path: Path) -
 
 
 def test_a_thread_is_compacted(sdk: Path, tmp_path: Path) -> None:
-    with ScriptedResponses([reply("One."), reply("Two.")]) as server:
+    with ScriptedResponses([reply("One."), reply("The summary."), reply("Two.")]) as server:
         found = SdkProgram(sdk, tmp_path, server).play("compact")
 
     assert found["after"]["answer"] == "Two."
     assert "item" in found["seen"]
+    assert "The summary." in json.dumps(server.inputs()[2])
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.protocol import events
+from commonplace.protocol import events, items
 from commonplace.protocol.rollout import Line
+from commonplace.protocol.turns import is_boundary
 from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.chain import Ledger, LedgerPart, SkipLog
 from commonplace.rollout.fold import LedgerFold
@@ -54,40 +55,43 @@ def _cut(part: LedgerPart, offset: int, last_ordinal: int | None) -> Cut:
 
 
 def after_turn(ledger: Ledger, turn: str) -> Cut:
-    """Return the place after a turn, given as a number (1 is the first) or as a turn id.
+    """Return the place after a turn, given as a number (1 is the first in which a person spoke) or as a turn id.
 
     Raises:
         BadInput: the thread has no such turn.
     """
-    cuts = list(_turn_starts(ledger))
-    place = _find_turn(cuts, turn)
+    starts = _turn_starts(ledger)
+    place = _find_turn(starts, turn)
     if place is None:
+        count = sum(start.said > 0 for start in starts)
         raise BadInput(
             f"Thread {ledger.thread_id} has no turn {turn}.",
-            hint=f"It has {len(cuts)} turns: give a number from 1 to {len(cuts)}, or a turn id.",
+            hint=f"It has {count} turns: give a number from 1 to {count}, or a turn id.",
         )
-    return cuts[place + 1].cut if place + 1 < len(cuts) else end_of(ledger)
+    return starts[place + 1].cut if place + 1 < len(starts) else end_of(ledger)
 
 
-class _TurnStart(msgspec.Struct, frozen=True):
+class _TurnStart(msgspec.Struct):
     cut: Cut
     turn_id: str | None
+    said: int = 0
+    """How often a person spoke in it, as a rollback counts; never in a compaction."""
 
 
 def _find_turn(starts: list[_TurnStart], turn: str) -> int | None:
     if turn.isdecimal() and len(turn) < 10:
-        number = int(turn)
-        return number - 1 if 1 <= number <= len(starts) else None
+        spoken = [place for place, start in enumerate(starts) if start.said]
+        return spoken[int(turn) - 1] if 1 <= int(turn) <= len(spoken) else None
     return next((place for place, start in enumerate(starts) if start.turn_id == turn), None)
 
 
-def _turn_starts(ledger: Ledger) -> Iterator[_TurnStart]:
-    """Return where each user turn that was not rolled back begins."""
+def _turn_starts(ledger: Ledger) -> list[_TurnStart]:
+    """Return where each turn that was not rolled back begins."""
     fold = _StartsFold()
     for part, line in chain.forward(ledger, SkipLog()):
         fold.here = Cut(part, line.offset, line.ordinal)
         fold.see(line)
-    return iter(fold.starts)
+    return fold.starts
 
 
 class _StartsFold(LedgerFold):
@@ -96,22 +100,33 @@ class _StartsFold(LedgerFold):
     def __init__(self) -> None:
         super().__init__()
         self.starts: list[_TurnStart] = []
-        self._opened: _TurnStart | None = None
+        self._is_open = False
 
     def turn_started(self, line: Line) -> None:
-        self._opened = _TurnStart(self.here, events.event(line.payload).turn_id)
+        self.starts.append(_TurnStart(self.here, events.event(line.payload).turn_id))
+        self._is_open = True
 
     def turn_ended(self, line: Line, *, aborted: bool) -> None:
-        self._opened = None
+        self._is_open = False
 
     def rolled_back(self, count: int) -> None:
-        del self.starts[self.turn :]
+        while self.starts and count > 0:
+            count -= self.starts.pop().said
+        self._is_open = False
+
+    def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
+        if is_boundary(view):
+            self._spoke()
 
     def see(self, line: Line) -> None:
-        before = self.turn
         super().see(line)
-        if self.turn > before:
-            self.starts.append(self._opened or _TurnStart(self.here, None))
+        if line.type == "inter_agent_communication":
+            self._spoke()
+
+    def _spoke(self) -> None:
+        if not self._is_open:
+            self.starts.append(_TurnStart(self.here, None))
+        self.starts[-1].said += 1
 
 
 def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut) -> dict[str, Any]:

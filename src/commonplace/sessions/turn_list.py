@@ -44,6 +44,8 @@ class StoredTurn(msgspec.Struct):
     """The code of the error, where we wrote the file."""
     user_turns: int = 0
     """How many inputs of a person it holds, as a rollback counts them."""
+    compacts: bool = False
+    """The history was replaced by a shorter one in it, which a rollback leaves as it is."""
 
 
 class ThreadDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,9 +160,13 @@ class _TurnFold(LedgerFold):
         turn.status = "interrupted" if aborted else "failed" if turn.error is not None else "completed"
 
     def rolled_back(self, count: int) -> None:
-        while self._turns and (count > 0 or not self._turns[-1].user_turns):
+        while self._turns and count > 0:
             count -= self._turns.pop().user_turns
         self._is_open = False
+
+    def compacted(self, line: Line) -> None:
+        if self._turns:
+            self._turns[-1].compacts = True
 
     def event(self, line: Line, kind: str) -> None:
         if kind == events.ITEM_COMPLETED:

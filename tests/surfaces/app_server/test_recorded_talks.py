@@ -27,7 +27,7 @@ class Story:
     def __init__(self, held: threading.Event) -> None:
         summary = reply("The number is 42.")
         self.answers: dict[str, list[Answer]] = {
-            "e_compact_manual": [reply("Noted: 42."), reply("It is 42.")],
+            "e_compact_manual": [reply("Noted: 42."), summary, reply("It is 42.")],
             "g_fork": [reply("fork answer")],
             "i_additional_context": [
                 *[reply("main.py is open.")] * 3,

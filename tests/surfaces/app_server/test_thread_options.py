@@ -48,6 +48,69 @@ def test_a_fork_ends_before_a_turn(client: AppClient, model: ScriptedResponses) 
         assert client.fail("thread/fork", {"threadId": thread, **wrong})[0] == -32600
 
 
+def test_a_fork_ends_exactly_where_it_was_asked_to_beside_a_compaction(
+    client: AppClient, model: ScriptedResponses
+) -> None:
+    """As with Codex: a compaction is a turn, and belongs to none of its neighbours."""
+    model.add(reply("One."), reply("Two."), reply("The summary."), reply("Three."), *[reply("Forked.")] * 5)
+    thread = client.start()
+    first, second = (client.run(thread, text)["id"] for text in ("one", "two"))
+    client.ask("thread/compact/start", {"threadId": thread})
+    client.wait(lambda _: sum(message.get("method") == "turn/completed" for message in client.told) == 3)
+    third = client.run(thread, "three")["id"]
+    compaction = turns(client, thread)[2]["id"]
+    cases: list[tuple[Json, list[str], bool]] = [
+        ({"lastTurnId": second}, [first, second], False),
+        ({"beforeTurnId": compaction}, [first, second], False),
+        ({"lastTurnId": compaction}, [first, second, compaction], True),
+        ({"beforeTurnId": third}, [first, second, compaction], True),
+        ({"lastTurnId": third}, [first, second, compaction, third], True),
+    ]
+    for given, wanted, is_summed_up in cases:
+        forked = client.ask("thread/fork", {"threadId": thread, **given})["thread"]
+        client.run(forked["id"], "four")
+
+        assert [turn["id"] for turn in forked["turns"]] == wanted, given
+        assert ("The summary." in str(model.inputs()[-1])) == is_summed_up, given
+
+
+def test_a_turn_is_reverted_up_to_a_compaction_and_no_further(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(reply("One."), reply("The summary."), reply("Two."), reply("Three."))
+    thread = client.start()
+    first = client.run(thread, "one")["id"]
+    client.ask("thread/compact/start", {"threadId": thread})
+    client.wait(lambda _: sum(message.get("method") == "turn/completed" for message in client.told) == 2)
+    compaction = turns(client, thread)[1]["id"]
+    second = client.run(thread, "two")["id"]
+    for before in (compaction, first):
+        code, text = client.fail("thread/revert", {"threadId": thread, "beforeTurnId": before})
+        assert (code, "a compaction cannot be taken back" in text) == (-32600, True)
+    left = client.ask("thread/revert", {"threadId": thread, "beforeTurnId": second})["thread"]["turns"]
+    code, _ = client.fail("thread/revert", {"threadId": thread, "beforeTurnId": compaction})
+    client.run(thread, "three")
+
+    assert ([turn["id"] for turn in left], code) == ([first, compaction], -32600)
+    shown = str(model.inputs()[-1])
+    assert ("The summary." in shown, "Two." in shown) == (True, False)
+
+
+def test_a_steered_turn_that_was_rolled_back_counts_as_one(client: AppClient, model: ScriptedResponses) -> None:
+    hold = threading.Event()
+    model.add(reply("One."), answer(say("Never."), hold=hold), reply("Two."))
+    thread = client.start()
+    first = client.run(thread, "one")["id"]
+    second = client.turn(thread, "two")
+    model.wait_for_requests(2)
+    said = [{"type": "text", "text": "and more"}]
+    client.ask("turn/steer", {"threadId": thread, "expectedTurnId": second, "input": said})
+    hold.set()
+    client.finish(second)
+    left = client.ask("thread/rollback", {"threadId": thread, "numTurns": 1})["thread"]["turns"]
+    forked = client.ask("thread/fork", {"threadId": thread, "lastTurnId": first})["thread"]["turns"]
+
+    assert [[turn["id"] for turn in each] for each in (left, forked)] == [[first], [first]]
+
+
 @pytest.mark.parametrize(
     "network", [{"sandbox_workspace_write": {"network_access": True}}, {"sandbox_workspace_write.network_access": True}]
 )

@@ -62,7 +62,7 @@ def test_a_turn_is_told_in_the_order_of_codex(place: Place, model: ScriptedRespo
 
 
 def test_compaction_is_a_turn_of_its_own(place: Place, model: ScriptedResponses) -> None:
-    model.add(reply("One."), reply("Two."))
+    model.add(reply("One."), reply("The summary."), reply("Two."))
     with AppClient(place) as client:
         thread = client.start()
         client.run(thread, "one")

@@ -32,7 +32,12 @@ async def shorten(session: Session, turn: TurnState, trigger: Trigger) -> Compac
     profile = turn.profile
     window = profile.window.effective or profile.choice.info.window
     window = min(window, profile.compact_at or window)  # where it is compacted earlier, less is left
-    options = CompactionLimits(_estimated(session, turn, window), profile.target_percent, profile.digest_tokens)
+    options = CompactionLimits(
+        _estimated(session, turn, window),
+        profile.target_percent,
+        profile.digest_tokens,
+        is_wish=trigger.reason == "user_requested",
+    )
     choices = [profile.choice]
     previous = session.prompt.previous_choice(profile.choice) if trigger.by_previous_model else None
     if previous is not None and previous.name == profile.choice.name:  # another provider is not connected any more

@@ -32,7 +32,7 @@ async def compact(
     """
     profile, entries = turn.profile, session.history.entries
     before = sum(entry.tokens for entry in entries)
-    if before <= options.target:
+    if before <= options.target and not options.is_wish:
         return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
     prompt = session.history.for_prompt(choice.info.modalities)
     sent = rules.fitted_history(prompt, window, approximate_tokens(profile.base))

@@ -49,6 +49,8 @@ class CompactionLimits(msgspec.Struct, frozen=True):
     digest_tokens: int = DIGEST_TOKENS
     digest_alone: int | None = None
     """The size of a digest without a summary, in tokens; None: the smallest that keeps enough."""
+    is_wish: bool = False
+    """A person asks for it: a history within the target is summed up, too, if that makes it smaller."""
 
     @property
     def target(self) -> int:
@@ -80,8 +82,10 @@ async def compact(
         WindowTooSmall: the target cannot hold a request and anything about the work.
     """
     before = sum(entry.tokens for entry in entries)
-    if before <= options.target:
-        return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
+    unchanged = CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
+    is_due = before > options.target
+    if not is_due and not (options.is_wish and entries):
+        return unchanged
     if options.target < FLOOR_TOKENS:
         raise WindowTooSmall(
             f"A target of {options.target} tokens cannot hold a request and anything about the work.",
@@ -97,10 +101,12 @@ async def compact(
             made = maker.with_summary(told, options.digest_tokens)
             if all(made.contract.values()):
                 return made
+    if not is_due:  # nothing has to go, and without a summary something would be lost
+        return unchanged
     made = maker.digest_only(options.digest_alone)
     broken = [name for name, holds in made.contract.items() if not holds]
     if broken == ["smaller"]:  # a few items of almost nothing: what would replace them is no smaller
-        return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
+        return unchanged
     assert not broken, f"the deterministic compaction broke its contract: {broken}"
     return made
 

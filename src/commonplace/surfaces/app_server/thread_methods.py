@@ -340,7 +340,12 @@ async def revert(server: AppServer, client: Connection, params: ThreadRevertPara
     at = next((number for number, turn in enumerate(turns) if turn.id == params.before_turn_id), None)
     if at is None:
         raise invalid(f"turn not found: {params.before_turn_id}")
-    reply = await _roll_back(server, name, sum(turn.user_turns for turn in turns[at:]) or 1)
+    spoken = sum(turn.user_turns for turn in turns[at:])
+    if not spoken or any(turn.compacts for turn in turns[at:]):
+        raise invalid(
+            f"a compaction cannot be taken back: {params.before_turn_id}; fork the thread with `beforeTurnId`"
+        )
+    reply = await _roll_back(server, name, spoken)
     return Reply(reply.result, lambda: server.broadcast("thread/reverted", {"threadId": name}))
 
 
