@@ -57,5 +57,19 @@ def test_a_folder_is_told_once() -> None:
     assert "Tests: `make test` in api" == text_of(found)
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('export NVM_DIR="$HOME/.nvm"; . "$NVM_DIR/nvm.sh"; pnpm test', "pnpm test"),
+        ("GOCACHE=$PWD/.cache go test ./...", "go test ./..."),
+        ("PATH=$PWD/node_modules/.bin:$PATH jest", "jest"),
+        ("JAVA_HOME=/opt/jdk ./gradlew test", "./gradlew test"),
+        ("PLAN=$NAME pytest", "PLAN=… pytest"),
+    ],
+)
+def test_a_variable_that_names_a_place_on_one_machine_is_left_out(line: str, shown: str) -> None:
+    assert f"Tests: `{shown}`" == text_of(tally_of(line, line))
+
+
 def test_variables_stand_before_the_command_as_it_is_typed() -> None:
     assert "Tests: `CI=1 pytest -q`" == text_of(tally_of("CI=1 pytest -q", "CI=1 pytest -q"))

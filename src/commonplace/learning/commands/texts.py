@@ -10,6 +10,7 @@ from typing import Final
 from commonplace.learning.commands import tables
 from commonplace.learning.commands.lines import MAX_TEXT, code
 from commonplace.learning.commands.tallies import CommandTally
+from commonplace.learning.commands.variables import is_place
 
 _WHOLE: Final[list[str]] = tables.table("forms")["scope"]["whole"].split()
 _WITH_TARGETS: Final = tables.words("forms", "scope", "targets")
@@ -94,7 +95,10 @@ def _common_folder(scopes: Iterable[str], *, is_go: bool) -> str:
 
 
 def _variables(tally: CommandTally) -> str:
-    """Return the variables that at least half of the runs set, as they stand before a command."""
+    """Return the variables that at least half of the runs set, as they stand before a command.
+
+    Places on one machine are left out.
+    """
     by_name: dict[str, Counter[str]] = {}
     for assignment, count in tally.assignments.items():
         name, _, value = assignment.partition("=")
@@ -105,5 +109,7 @@ def _variables(tally: CommandTally) -> str:
         value, count = values.most_common(1)[0]
         if total * 2 >= tally.runs:
             is_constant = count >= _CONSTANT * total and " " not in value
+            if is_place(name) and (value == "…" or not is_constant):
+                continue
             shown.append(f"{name}={value} " if is_constant else f"{name}=… ")
     return "".join(shown)
