@@ -27,7 +27,7 @@ from commonplace.rollout import blobs, reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.store import segments
 from commonplace.rollout.store.object_store import StoredObject
-from commonplace.rollout.store.segments import Manifest
+from commonplace.rollout.store.segments import SegmentManifest
 from commonplace.rollout.survey import Survey, Surveyor
 from commonplace.surfaces.app_server import dispatch, messages
 from commonplace.surfaces.app_server.messages import ClientRequest, RpcError
@@ -189,7 +189,7 @@ def store_listing(data: bytes) -> None:
         StoredObject(f"f/{name}", int(size) if size.isdecimal() and size.isascii() and len(size) < 9 else 0, "")
         for name, _, size in names
     ]
-    manifest = Manifest("f", objects)
+    manifest = SegmentManifest("f", objects)
     position = 0
     for piece in manifest.pieces(0, manifest.end):
         assert piece.start == position < piece.end

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.sharing import decision_lines
-from commonplace.memory.sharing.inventory import Content, digest, is_input, is_place
+from commonplace.memory.sharing.inventory import FileContent, digest, is_input, is_place
 from commonplace.memory.sharing.merge import EDITS, InputMerge, merge
 from commonplace.rollout import decisions
 
@@ -37,7 +37,7 @@ def merged(path: str, was: bytes | None, here: bytes | None, there: bytes | None
     base = {path: digest(was)} if was is not None else {}
     published = {path: digest(there)} if there is not None else {}
     contents = {digest(there): there} if there is not None else {}
-    return merge(base, {path: Content(here)} if here is not None else {}, published, contents, "beef")
+    return merge(base, {path: FileContent(here)} if here is not None else {}, published, contents, "beef")
 
 
 @pytest.mark.parametrize(("was", "here", "there", "changed", "removed"), CASES.values(), ids=CASES)

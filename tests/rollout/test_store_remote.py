@@ -24,7 +24,7 @@ from commonplace.rollout.store import block_cache, segments, stubs
 from commonplace.rollout.store.block_cache import BlockCache
 from commonplace.rollout.store.home_store import HomeStore
 from commonplace.rollout.store.object_store import ObjectStore, StoredObject
-from commonplace.rollout.store.segments import Manifest, Segment
+from commonplace.rollout.store.segments import Segment, SegmentManifest
 from commonplace.rollout.store.upload_notes import root_of
 from ledgers import FILE, THREAD, Script, user
 from object_stores import Place
@@ -107,9 +107,9 @@ def test_what_was_read_is_read_again_without_the_store(place: Place, home: Path,
 def test_damage_is_reported_and_the_rest_is_read(place: Place, home: Path, there: Path) -> None:
     path = written(place, there, "one", "two", "three", "four")
     lost = place.raw()
-    manifest = Manifest("", [])
+    manifest = SegmentManifest("", [])
     folder = f"{root_of(there)}/{path.relative_to(there)}"
-    manifest = Manifest(folder, lost.list(folder))
+    manifest = SegmentManifest(folder, lost.list(folder))
     lost.delete([manifest.all[2].key])
     here = place.home(home)
     here.remote.sync()
@@ -236,7 +236,7 @@ def test_whatever_segments_there_are_each_byte_comes_from_one_that_has_it(
     ranges: list[tuple[int, int]], start: int, end: int
 ) -> None:
     objects = [StoredObject(segments.key("f", begin, size), size, "") for begin, size in ranges]
-    manifest = Manifest("f", objects)
+    manifest = SegmentManifest("f", objects)
     covered = {offset for begin, size in ranges for offset in range(begin, begin + size)}
 
     assert manifest.end == max(covered, default=-1) + 1

@@ -16,8 +16,8 @@ import recording
 from commonplace.errors import BadSetting, StoreUnavailable
 from commonplace.rollout import archive, layout
 from commonplace.rollout.store.home_store import HomeStore
-from commonplace.rollout.store.segments import Manifest
-from commonplace.rollout.store.upload_notes import FILE, NAME_FILE, Note, UploadNotes, root_of
+from commonplace.rollout.store.segments import SegmentManifest
+from commonplace.rollout.store.upload_notes import FILE, NAME_FILE, UploadNote, UploadNotes, root_of
 from ledgers import Script, user
 from object_stores import Place
 
@@ -35,11 +35,11 @@ def add(path: Path, *texts: str) -> None:
         file.writelines(line + b"\n" for line in lines)
 
 
-def stored(place: Place, home: Path, path: Path) -> tuple[bytes, Manifest]:
+def stored(place: Place, home: Path, path: Path) -> tuple[bytes, SegmentManifest]:
     """What the store has of a file."""
     folder = f"{root_of(home)}/{path.relative_to(home)}"
     raw = place.raw()
-    manifest = Manifest(folder, raw.list(folder))
+    manifest = SegmentManifest(folder, raw.list(folder))
     pieces = manifest.pieces(0, manifest.end)
     data = [
         bytes(piece.end - piece.start)
@@ -262,7 +262,7 @@ def test_an_interrupted_replacement_is_gone_on_with(place: Place, home: Path) ->
     uploads.upload(path)
     ledger(home, "another", "beginning", "of it")
     note = uploads.notes.read()[str(path.relative_to(home))]
-    uploads.notes.write(Note(note.file, note.end, note.check, "replacing"))
+    uploads.notes.write(UploadNote(note.file, note.end, note.check, "replacing"))
 
     place.home(home).uploads.sweep()
     assert stored(place, home, path)[0] == path.read_bytes()

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 from commonplace.rollout.store.home_store import HomeStore
-from commonplace.rollout.store.upload_notes import Note
+from commonplace.rollout.store.upload_notes import UploadNote
 
 home, address, file = sys.argv[1:]
 uploads = HomeStore(Path(home), address, os.environ).uploads
 
 
-def die(note: Note) -> None:
+def die(note: UploadNote) -> None:
     del note
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -9,7 +9,7 @@ from commonplace.agent.skills import OfferedSkill
 from commonplace.context import injected_messages
 from commonplace.context.history import History
 from commonplace.context.history_items import HistoryEntry
-from commonplace.context.progress import Manifest
+from commonplace.context.progress import CallManifest
 from commonplace.context.reconstruct import Reconstruction, WindowIdentity
 from commonplace.context.truncate import TruncationPolicy
 from commonplace.models.providers import Choice
@@ -42,7 +42,7 @@ class PromptState:
         """The injected texts that the history holds, by name."""
         self.skills: Sequence[OfferedSkill] = ()
         """The skills that the model is offered in this turn."""
-        self.progress = Manifest()
+        self.progress = CallManifest()
         """Which calls were made with which results: a turn that only repeats itself is stopped."""
         self._tally = tally
         self._counted: Tally | None = None

@@ -19,7 +19,7 @@ _MOST: Final = 200_000
 """How many different calls and results are remembered."""
 
 
-class Manifest:
+class CallManifest:
     """What was called and what came of it."""
 
     def __init__(self) -> None:

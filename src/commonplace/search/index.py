@@ -18,7 +18,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.search.rank import analysis, merge
 from commonplace.search.rank.analysis import Analyser
 from commonplace.search.rank.build import Builder, Passage
-from commonplace.search.rank.segment import Segment, unpack_facts
+from commonplace.search.rank.segment import IndexSegment, unpack_facts
 from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 from commonplace.state import postings
 from commonplace.state.database import Database, Transaction
@@ -80,7 +80,7 @@ def _readable(item: NewDocument) -> Iterator[Passage]:
         return
 
 
-def _packed(made: Segment) -> StoredSegment:
+def _packed(made: IndexSegment) -> StoredSegment:
     return StoredSegment(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commonplace.context import digest
 from commonplace.context.digest.tally import Tally
-from commonplace.context.progress import Manifest
+from commonplace.context.progress import CallManifest
 from commonplace.errors import NoProgress
 from commonplace.protocol import items
 
@@ -275,13 +275,13 @@ def test_the_smallest_digest_that_keeps_enough_is_taken() -> None:
 # --- The breaker.
 
 
-def told(manifest: Manifest, *given_views: items.View) -> None:
+def told(manifest: CallManifest, *given_views: items.View) -> None:
     for each in given_views:
         manifest.see(b"", each)
 
 
 def test_a_turn_that_only_repeats_itself_is_stopped() -> None:
-    manifest = Manifest()
+    manifest = CallManifest()
     told(manifest, user("go"), call(1, "cat a.py"), output(1, "x"), call(2, "cat b.py"), output(2, "y"))
     manifest.note_compaction()
     told(manifest, call(3, "cat a.py"), output(3, "x"), call(4, "cat b.py"), output(4, "y"))
@@ -300,7 +300,7 @@ def test_a_turn_that_only_repeats_itself_is_stopped() -> None:
     ids=["something new was called", "something new came back", "somebody spoke"],
 )
 def test_a_turn_that_gets_on_may_compact_again(since: tuple[items.View, ...]) -> None:
-    manifest = Manifest()
+    manifest = CallManifest()
     told(manifest, user("go"), call(1, "cat a.py"), output(1, "x"))
     manifest.note_compaction()
     told(manifest, *since)
@@ -308,6 +308,6 @@ def test_a_turn_that_gets_on_may_compact_again(since: tuple[items.View, ...]) ->
 
 
 def test_a_first_compaction_is_never_stopped() -> None:
-    manifest = Manifest()
+    manifest = CallManifest()
     told(manifest, user("go"), call(1, "cat a.py"), output(1, "x"), call(2, "cat a.py"), output(2, "x"))
     manifest.note_compaction()

@@ -165,7 +165,7 @@ def test_an_output_that_looks_like_a_refusal_quotes_nobody(tmp_path: Path, outpu
     ],
 )
 def test_a_question_that_begins_like_another_is_no_answer(asked: list[str], reply: str) -> None:
-    questions = [question_tools.Question(question=text) for text in asked]
+    questions = [question_tools.ToolQuestion(question=text) for text in asked]
 
     found = question_tools.answers(reply, questions)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from commonplace.search.rank import analysis
 from commonplace.search.rank.build import Builder, Passage
-from commonplace.search.rank.segment import Segment, unpack_facts
+from commonplace.search.rank.segment import IndexSegment, unpack_facts
 from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 
 WORDS = (
@@ -29,7 +29,7 @@ corpora = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(passages, max_si
 Corpus = Mapping[str, Sequence[Passage]]
 
 
-def segment(corpus: Corpus) -> Segment:
+def segment(corpus: Corpus) -> IndexSegment:
     """Make a segment of documents."""
     builder = Builder()
     for name, said in corpus.items():
@@ -37,12 +37,12 @@ def segment(corpus: Corpus) -> Segment:
     return builder.segment()
 
 
-def opened(name: str, made: Segment, dropped: Iterable[int] = ()) -> OpenSegment:
+def opened(name: str, made: IndexSegment, dropped: Iterable[int] = ()) -> OpenSegment:
     """Open a segment."""
     return OpenSegment(name, made.bits, unpack_facts(made.facts), frozenset(dropped))
 
 
-def index(*segments: Segment, dropped: Mapping[int, Iterable[int]] | None = None) -> SegmentIndex:
+def index(*segments: IndexSegment, dropped: Mapping[int, Iterable[int]] | None = None) -> SegmentIndex:
     """Open segments with all their postings at hand."""
     found = SegmentIndex(
         [opened(str(place), made, (dropped or {}).get(place, ())) for place, made in enumerate(segments)]

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from commonplace.errors import BadInput
-from commonplace.surfaces.app_server.connection import QUEUE, ClientInfo, Connection, Reply
+from commonplace.surfaces.app_server.connection import QUEUE, ConnectedClient, Connection, Reply
 from commonplace.surfaces.app_server.messages import ClientRequest, RpcError
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +87,7 @@ async def scene() -> AsyncGenerator[Scene]:
     async with anyio.create_task_group() as tasks:
         wire, desk, log = Wire(), Desk(), list[str]()
         client = Connection(desk, wire, tasks, log.append)
-        client.client = ClientInfo("test", "1")
+        client.client = ConnectedClient("test", "1")
         yield Scene(client, wire, desk, log)
         tasks.cancel_scope.cancel()
 
@@ -203,7 +203,7 @@ async def test_when_the_client_goes_its_requests_are_cancelled_and_its_questions
 
 async def test_a_client_is_not_told_what_it_does_not_want() -> None:
     async with scene() as each:
-        each.client.client = ClientInfo("test", "1", muted=frozenset({"turn/started"}))
+        each.client.client = ConnectedClient("test", "1", muted=frozenset({"turn/started"}))
         each.client.notify("turn/started", {})
         each.client.notify("turn/startedX", {})
         each.client.client = None

@@ -24,7 +24,7 @@ _TRIVIAL: Final = frozenset({
 })  # fmt: skip
 
 
-class Piece(msgspec.Struct, frozen=True):
+class CommandPiece(msgspec.Struct, frozen=True):
     """One command of a line."""
 
     text: str
@@ -35,9 +35,9 @@ class Piece(msgspec.Struct, frozen=True):
     """How the line ended tells how this command ended: nothing behind it hides that."""
 
 
-def pieces(line: str) -> list[Piece]:
+def pieces(line: str) -> list[CommandPiece]:
     """Return the commands of a line that tell something; pipes keep their first, trivial programs are left out."""
-    found: list[Piece] = []
+    found: list[CommandPiece] = []
     segments = shell.segments(line)
     hiding = [place for place, segment in enumerate(segments) if segment.after not in ("", "&&", "\n")]
     last = segments[-1].start if segments else 0
@@ -54,7 +54,7 @@ def pieces(line: str) -> list[Piece]:
             end = next((each.start for each in segment.redirections if each.operator in _HEREDOCS), segment.end)
             text = " ".join(line[segment.start : end].split())
             branches = tuple(name for name in _BRANCH.findall(text) if not name.startswith("-"))
-            found.append(Piece(text[:_LONGEST], _normal(words), branches, is_telling))
+            found.append(CommandPiece(text[:_LONGEST], _normal(words), branches, is_telling))
     return found
 
 

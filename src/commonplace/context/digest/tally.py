@@ -236,7 +236,7 @@ class Tally:
         if call_id:
             self._calls[call_id] = opened
 
-    def _command(self, piece: shell.Piece) -> str:
+    def _command(self, piece: shell.CommandPiece) -> str:
         number = self.names.number(SessionName(Kind.COMMAND, piece.normal))
         for branch in piece.branches:
             self.names.add_branch(branch)

@@ -26,7 +26,7 @@ class Option(msgspec.Struct, gc=False):
     description: str = ""
 
 
-class Question(msgspec.Struct, gc=False):
+class ToolQuestion(msgspec.Struct, gc=False):
     """A question with its options."""
 
     question: str = ""
@@ -51,7 +51,7 @@ class ReplyAnswer(NamedTuple):
 
 
 class _Asked(msgspec.Struct, gc=False):
-    questions: list[Question] = []
+    questions: list[ToolQuestion] = []
 
 
 class _CodexAnswer(msgspec.Struct, gc=False):
@@ -62,7 +62,7 @@ class _CodexAnswers(msgspec.Struct, gc=False):
     answers: dict[str, _CodexAnswer] = {}
 
 
-def questions(arguments: str) -> list[Question]:
+def questions(arguments: str) -> list[ToolQuestion]:
     """Return what a call asks; nothing if its arguments cannot be read."""
     try:
         asked = msgspec.json.decode(arguments, type=_Asked)
@@ -85,9 +85,9 @@ def codex_reply(arguments: str, output: str) -> str:
     return "\n".join(lines)
 
 
-def answers(reply: str, asked: list[Question]) -> tuple[ReplyAnswer, ...]:
+def answers(reply: str, asked: list[ToolQuestion]) -> tuple[ReplyAnswer, ...]:
     """Return the answers in a reply that has a line `QUESTION ANSWER` for each question, in any order."""
-    found: list[tuple[int, Question]] = []
+    found: list[tuple[int, ToolQuestion]] = []
     taken: set[int] = set()
     for each in sorted(asked, key=lambda question: -len(question.question)):  # one may begin with another
         start = f"\n{reply}".find(f"\n{each.question} ")

@@ -42,7 +42,7 @@ class CommonState(msgspec.Struct):
     """Who wrote each note, as JSON, by the note's path below the workspace."""
 
 
-class Content(msgspec.Struct, frozen=True):
+class FileContent(msgspec.Struct, frozen=True):
     """What a file holds."""
 
     data: bytes
@@ -117,28 +117,30 @@ def is_input(owned: Collection[str]) -> Callable[[str], bool]:
     return check
 
 
-def working_files(root: Path) -> dict[str, Content]:
+def working_files(root: Path) -> dict[str, FileContent]:
     """Return the files of a workspace as they are now, by their paths below the home."""
     return {
-        INSIDE + path: Content(data, _time(root / path), is_program)
+        INSIDE + path: FileContent(data, _time(root / path), is_program)
         for path, is_program, data in baseline.working_files(root)
         if is_place(INSIDE + path)
     }
 
 
-def accepted_files(root: Path) -> dict[str, Content]:
+def accepted_files(root: Path) -> dict[str, FileContent]:
     """Return the files of a workspace as they were accepted last, and what its baseline says."""
     found = {
-        INSIDE + path: Content(data, _time(root / path), is_program)
+        INSIDE + path: FileContent(data, _time(root / path), is_program)
         for path, is_program, data in baseline.accepted_files(root)
         if is_place(INSIDE + path)
     }
-    return {**found, ACCEPTED: Content((baseline.message(root) or "").encode())}
+    return {**found, ACCEPTED: FileContent((baseline.message(root) or "").encode())}
 
 
-def files_beside(home: Path) -> dict[str, Content]:
+def files_beside(home: Path) -> dict[str, FileContent]:
     """Return what is published of the home beside the workspace."""
-    return {name: Content((home / name).read_bytes(), _time(home / name)) for name in BESIDE if (home / name).is_file()}
+    return {
+        name: FileContent((home / name).read_bytes(), _time(home / name)) for name in BESIDE if (home / name).is_file()
+    }
 
 
 def _time(place: Path) -> int:

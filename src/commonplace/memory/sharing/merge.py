@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.memory.sharing.inventory import INSIDE, Content
+from commonplace.memory.sharing.inventory import INSIDE, FileContent
 from commonplace.memory.workspace import layout
 from commonplace.patterns import regex
 
@@ -25,7 +25,7 @@ _SKILL: Final = regex(rf"({re.escape(INSIDE + layout.SKILLS)}/)([^/]+)(/.+)")
 class InputMerge(msgspec.Struct):
     """What a host publishes, so that it and the others have the same inputs."""
 
-    changed: dict[str, Content] = {}
+    changed: dict[str, FileContent] = {}
     removed: list[str] = []
     renamed: dict[str, str] = {}
     """Files from here that get another name, because another host has one of theirs."""
@@ -33,7 +33,7 @@ class InputMerge(msgspec.Struct):
 
 def merge(
     base: Mapping[str, str],
-    here: Mapping[str, Content],
+    here: Mapping[str, FileContent],
     published: Mapping[str, str],
     contents: Mapping[str, bytes],
     mark: str,
@@ -55,7 +55,7 @@ def merge(
         elif theirs in (was, None):
             found.changed[path] = here[path]
         elif path == EDITS and theirs in contents:
-            found.changed[path] = Content(union(contents[str(theirs)], here[path].data))
+            found.changed[path] = FileContent(union(contents[str(theirs)], here[path].data))
         else:
             name = _free_name(path, mark, published, here)
             found.renamed[path] = name

@@ -24,7 +24,7 @@ from commonplace.memory.edits import forget, history, manual_edits
 from commonplace.memory.recall import section_cache
 from commonplace.memory.sharing import decision_lines, inventory, workspace_update
 from commonplace.memory.sharing import merge as merging
-from commonplace.memory.sharing.inventory import ACCEPTED, INSIDE, CommonState, Content
+from commonplace.memory.sharing.inventory import ACCEPTED, INSIDE, CommonState, FileContent
 from commonplace.memory.workspace import baseline, layout, staging
 from commonplace.projects import people
 from commonplace.projects.people import Person
@@ -44,7 +44,7 @@ _LOCK: Final = "shared_memory"
 class Publication(msgspec.Struct):
     """The accepted state of a memory, as a consolidation publishes it."""
 
-    files: dict[str, Content]
+    files: dict[str, FileContent]
     base: CommonState
     """What this home had in common with the others when the consolidation began."""
     owned: set[str]
@@ -55,11 +55,11 @@ class _Here(msgspec.Struct):
     """What a home has before it is compared with what is published."""
 
     base: CommonState
-    files: dict[str, Content]
+    files: dict[str, FileContent]
     owned: set[str]
     lines: list[str]
 
-    def inputs(self) -> dict[str, Content]:
+    def inputs(self) -> dict[str, FileContent]:
         """Return the files that people wrote."""
         is_input = inventory.is_input(self.owned)
         return {path: each for path, each in self.files.items() if is_input(path)}
@@ -162,13 +162,13 @@ class SharedMemory:
             if clean != text:
                 staging.put(place, clean)
 
-    def _files(self) -> dict[str, Content]:
+    def _files(self) -> dict[str, FileContent]:
         return {**inventory.working_files(self._root), **inventory.files_beside(self._path)}
 
     # Publishing
 
     def _put(
-        self, tx: Transaction, here: _Here, inputs: Mapping[str, Content], contents: Mapping[str, bytes]
+        self, tx: Transaction, here: _Here, inputs: Mapping[str, FileContent], contents: Mapping[str, bytes]
     ) -> _Published:
         """Publish what a person wrote and decided here, and return what is published then."""
         key = self._home.memory_key
@@ -295,7 +295,7 @@ class SharedMemory:
         inventory.write_state(self._path, state)
 
 
-def _shared(path: str, each: Content, author: str | None) -> SharedFile:
+def _shared(path: str, each: FileContent, author: str | None) -> SharedFile:
     person = author if path.startswith(INSIDE + layout.NOTES) else None
     return SharedFile(path, each.sha256, each.mtime_ns, each.is_program, person)
 

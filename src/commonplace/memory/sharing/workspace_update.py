@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from commonplace.memory.sharing.inventory import INSIDE, Content
+from commonplace.memory.sharing.inventory import INSIDE, FileContent
 from commonplace.memory.workspace import baseline, layout, staging
 from commonplace.state.shared_memory import SharedFile
 
@@ -18,7 +18,7 @@ def replace(
     root: Path,
     files: Mapping[str, SharedFile],
     contents: Mapping[str, bytes],
-    here: Mapping[str, Content],
+    here: Mapping[str, FileContent],
     accepted: str,
     moment: datetime,
 ) -> None:
@@ -53,7 +53,7 @@ def replace_inputs(
     root: Path,
     files: Mapping[str, SharedFile],
     contents: Mapping[str, bytes],
-    here: Mapping[str, Content],
+    here: Mapping[str, FileContent],
 ) -> None:
     """Make what people wrote what is published, where no host has put a memory together yet; `here` is what they wrote
     as this home has it.
@@ -65,7 +65,7 @@ def replace_inputs(
     _write(root, stale, contents)
 
 
-def clear(root: Path, kept: Mapping[str, Content]) -> None:
+def clear(root: Path, kept: Mapping[str, FileContent]) -> None:
     """Remove everything from a workspace but some files, with the baseline: somebody began the memory anew."""
     for path, _, _ in list(baseline.working_files(root)):
         if INSIDE + path not in kept:

@@ -24,7 +24,7 @@ from commonplace.rollout import layout
 from commonplace.rollout.private_folders import make_private
 from commonplace.rollout.store.block_cache import BlockCache
 from commonplace.rollout.store.object_store import ObjectGone, ObjectStore, StoredObject
-from commonplace.rollout.store.segments import Manifest
+from commonplace.rollout.store.segments import SegmentManifest
 from commonplace.rollout.store.stubs import CACHE, folder_of, roots
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class RemoteLedgers:
         self._own_root = own_root
         self._folder = folder_of(home)
         self._blocks = BlockCache(self.home / CACHE / "blocks", store)
-        self._manifests: dict[str, Manifest] = {}
+        self._manifests: dict[str, SegmentManifest] = {}
         self._changing = threading.Lock()
 
     def sync(self) -> None:
@@ -62,7 +62,7 @@ class RemoteLedgers:
                 if str(file.path.relative_to(self._folder)) not in found:
                     file.path.unlink(missing_ok=True)
 
-    def _listed(self, root: str) -> Iterator[tuple[str, Manifest]]:
+    def _listed(self, root: str) -> Iterator[tuple[str, SegmentManifest]]:
         ledgers: dict[str, list[StoredObject]] = defaultdict(list)
         for top in (layout.SESSIONS, layout.ARCHIVED):
             for each in self.store.list(f"{root}/{top}"):
@@ -70,7 +70,7 @@ class RemoteLedgers:
         for folder, objects in ledgers.items():
             name = folder.rpartition("/")[2]
             if _PLACE.fullmatch(folder.partition("/")[2]) and layout.parse_name(name) is not None:
-                yield folder, Manifest(folder, objects)
+                yield folder, SegmentManifest(folder, objects)
 
     def refresh(self, path: Path) -> bool:
         """Look up how far a ledger goes now; what is known stands where the store cannot be asked.
@@ -109,7 +109,7 @@ class RemoteLedgers:
         except ObjectGone:
             return None
 
-    def read(self, manifest: Manifest, start: int, end: int) -> bytes:
+    def read(self, manifest: SegmentManifest, start: int, end: int) -> bytes:
         """Return bytes of a ledger; holes are zero bytes (raises StoreUnavailable, LedgerError)."""
         for _ in range(3):
             try:
@@ -131,15 +131,15 @@ class RemoteLedgers:
     def _key(self, path: Path) -> str:
         return str(path.resolve().relative_to(self._folder))
 
-    def _look_up(self, folder: str) -> Manifest:
-        manifest = Manifest(folder, self.store.list(folder))
+    def _look_up(self, folder: str) -> SegmentManifest:
+        manifest = SegmentManifest(folder, self.store.list(folder))
         if manifest.end:
             self._put(folder, manifest)
         else:
             self._manifests.pop(folder, None)
         return manifest
 
-    def _put(self, folder: str, manifest: Manifest) -> None:
+    def _put(self, folder: str, manifest: SegmentManifest) -> None:
         """Keep a manifest, and give its stub the ledger's size; one that has it already is not touched."""
         self._manifests[folder] = manifest
         stub = self._folder / folder
@@ -156,7 +156,7 @@ class RemoteLedgers:
 class RemoteFile(io.RawIOBase):
     """A ledger in the store as a file of bytes, as long as it was when it was opened."""
 
-    def __init__(self, ledgers: RemoteLedgers, manifest: Manifest) -> None:
+    def __init__(self, ledgers: RemoteLedgers, manifest: SegmentManifest) -> None:
         self._ledgers = ledgers
         self._manifest = manifest
         self._position = 0

@@ -42,7 +42,7 @@ class Segment(msgspec.Struct, frozen=True, order=True):
         return self.start + self.size
 
 
-class Piece(msgspec.Struct, frozen=True):
+class LedgerStretch(msgspec.Struct, frozen=True):
     """A stretch of a ledger: of a segment, or of a hole if there is none."""
 
     start: int
@@ -50,7 +50,7 @@ class Piece(msgspec.Struct, frozen=True):
     segment: Segment | None
 
 
-class Manifest:
+class SegmentManifest:
     """The segments of one ledger, in the order of their bytes."""
 
     def __init__(self, folder: str, objects: Iterable[StoredObject]) -> None:
@@ -69,11 +69,11 @@ class Manifest:
         """How long the ledger is."""
         return self.segments[-1].end if self.segments else 0
 
-    def take_over(self, newer: Manifest) -> None:
+    def take_over(self, newer: SegmentManifest) -> None:
         """Use the segments of a newer listing from now on."""
         self.all, self.segments = newer.all, newer.segments
 
-    def pieces(self, start: int, end: int) -> Iterator[Piece]:
+    def pieces(self, start: int, end: int) -> Iterator[LedgerStretch]:
         """Yield what the bytes from `start` to `end` are made of, in order."""
         position, end = start, min(end, self.end)
         for segment in self.segments:
@@ -81,13 +81,13 @@ class Manifest:
                 continue
             if segment.start > position:
                 stop = min(segment.start, end)
-                yield Piece(position, stop, None)
+                yield LedgerStretch(position, stop, None)
                 position = stop
             if position < (stop := min(segment.end, end)):
-                yield Piece(position, stop, segment)
+                yield LedgerStretch(position, stop, segment)
                 position = stop
 
-    def holes(self) -> list[Piece]:
+    def holes(self) -> list[LedgerStretch]:
         """Return the stretches that no segment covers."""
         return [piece for piece in self.pieces(0, self.end) if piece.segment is None]
 

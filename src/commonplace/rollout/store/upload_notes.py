@@ -23,7 +23,7 @@ NAME_FILE: Final = "ledger_root"
 _MANY_LINES: Final = 1000
 
 
-class Note(msgspec.Struct, frozen=True):
+class UploadNote(msgspec.Struct, frozen=True):
     """What is known of one file."""
 
     file: str
@@ -43,9 +43,9 @@ class UploadNotes:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._stamp: tuple[int, int] | None = None
-        self._notes: dict[str, Note] = {}
+        self._notes: dict[str, UploadNote] = {}
 
-    def read(self) -> dict[str, Note]:
+    def read(self) -> dict[str, UploadNote]:
         """Return the newest note of each file that is, or was, in the store."""
         path = self._home / FILE
         try:
@@ -55,11 +55,11 @@ class UploadNotes:
             return self._notes
         stamp = (status.st_ino, status.st_size)
         if stamp != self._stamp:
-            notes: dict[str, Note] = {}
+            notes: dict[str, UploadNote] = {}
             lines = path.read_bytes().split(b"\n")
             for line in lines:
                 with contextlib.suppress(ValueError, RecursionError):
-                    note = msgspec.json.decode(line, type=Note)
+                    note = msgspec.json.decode(line, type=UploadNote)
                     notes[note.file] = note
             self._notes = {file: note for file, note in notes.items() if note.state != "dropped"}
             self._stamp = stamp
@@ -67,7 +67,7 @@ class UploadNotes:
                 self._shorten()
         return self._notes
 
-    def write(self, note: Note) -> None:
+    def write(self, note: UploadNote) -> None:
         """Add a note (raises LedgerError)."""
         journal.append(self._home, FILE, msgspec.json.encode(note))
 

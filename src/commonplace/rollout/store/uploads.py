@@ -27,8 +27,8 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.store import segments
 from commonplace.rollout.store.object_store import ObjectGone, ObjectStore
 from commonplace.rollout.store.remote import BLOBS
-from commonplace.rollout.store.segments import Manifest, Segment
-from commonplace.rollout.store.upload_notes import Note, UploadNotes, root_of
+from commonplace.rollout.store.segments import Segment, SegmentManifest
+from commonplace.rollout.store.upload_notes import UploadNote, UploadNotes, root_of
 
 LOCK: Final = "uploads"
 REPLACED: Final = "replaced"
@@ -86,7 +86,7 @@ class Uploads:
         file = self._name(path)
         note = self.notes.read().get(file) if file else None
         if file is not None and note is not None:
-            self.notes.write(Note(file, note.end, note.check, "gone"))
+            self.notes.write(UploadNote(file, note.end, note.check, "gone"))
 
     def other_places(self, path: Path) -> list[Path]:
         """Return where a file is now that was archived, or brought back."""
@@ -99,7 +99,7 @@ class Uploads:
         """Say what is not in the store yet, by the notes alone."""
         notes = self.notes.read()
         files = [*layout.walk(self.home)]
-        left = [max(file.size - notes.get(self._name(file.path) or "", Note("")).end, 0) for file in files]
+        left = [max(file.size - notes.get(self._name(file.path) or "", UploadNote("")).end, 0) for file in files]
         gone = sum(note.state == "gone" for note in notes.values())
         conflicts = sum(note.state == "conflict" for note in notes.values())
         return Pending(len(files), sum(size > 0 for size in left) + gone, sum(left), conflicts)
@@ -123,7 +123,7 @@ class Uploads:
         file = self._name(path)
         if file is None:
             return
-        note = self.notes.read().get(file, Note(file))
+        note = self.notes.read().get(file, UploadNote(file))
         if note.state == "conflict":  # until a person decides
             return
         try:
@@ -136,16 +136,16 @@ class Uploads:
             try:
                 self._add(source, path, note, check=check)
             except _Conflict:
-                self.notes.write(Note(file, note.end, note.check, "conflict"))
+                self.notes.write(UploadNote(file, note.end, note.check, "conflict"))
 
-    def _add(self, source: BinaryIO, path: Path, note: Note, *, check: bool) -> None:
+    def _add(self, source: BinaryIO, path: Path, note: UploadNote, *, check: bool) -> None:
         """Upload what a file has and the store has not."""
         end = _whole_end(source, compressed=reader.is_compressed(path))
         is_ours = note.state in ("", "gone") and note.end <= end and _checksum(source, note.end) == note.check
         if is_ours and note.end == end and not note.state and not check:
             return
         folder = self._folder(note.file)
-        manifest = Manifest(folder, self._store.list(folder))
+        manifest = SegmentManifest(folder, self._store.list(folder))
         if not manifest.all and not note.end:
             note, manifest = self._moved(source, path, note, manifest)
         if not is_ours:
@@ -155,7 +155,7 @@ class Uploads:
         self._upload_blobs(source, path, min(note.end, manifest.end), end)
         for start, stop in [*((hole.start, hole.end) for hole in manifest.holes()), *_cut(manifest.end, end)]:
             self._create(folder, source, start, stop)
-        self.notes.write(Note(note.file, end, _checksum(source, end)))
+        self.notes.write(UploadNote(note.file, end, _checksum(source, end)))
         if len(manifest.all) + 1 >= segments.MERGED or manifest.leftovers():
             self._merge(folder, source)
 
@@ -170,7 +170,7 @@ class Uploads:
 
     def _merge(self, folder: str, source: BinaryIO) -> None:
         """Make one segment of many small ones; the parts go last, so that nothing is missing at any moment."""
-        manifest = Manifest(folder, self._store.list(folder))
+        manifest = SegmentManifest(folder, self._store.list(folder))
         run = manifest.to_merge()
         if run:
             start, stop = run[0].start, run[-1].end
@@ -179,15 +179,17 @@ class Uploads:
                 return
         self._store.delete(each.key for each in [*run, *manifest.leftovers()])
 
-    def _replace(self, manifest: Manifest, note: Note) -> Manifest:
+    def _replace(self, manifest: SegmentManifest, note: UploadNote) -> SegmentManifest:
         """Put the segments of a file that was written anew aside; what another home added is a conflict."""
         if note.state != "replacing" and manifest.end > note.end:
             raise _Conflict
-        self.notes.write(Note(note.file, note.end, note.check, "replacing"))
+        self.notes.write(UploadNote(note.file, note.end, note.check, "replacing"))
         self._move_segments(manifest.all, manifest.folder, self._folder(f"{REPLACED}/{note.check:08x}/{note.file}"))
-        return Manifest(manifest.folder, [])
+        return SegmentManifest(manifest.folder, [])
 
-    def _moved(self, source: BinaryIO, path: Path, note: Note, manifest: Manifest) -> tuple[Note, Manifest]:
+    def _moved(
+        self, source: BinaryIO, path: Path, note: UploadNote, manifest: SegmentManifest
+    ) -> tuple[UploadNote, SegmentManifest]:
         """Take over the segments of a file that was archived, or brought back, inside the store."""
         if layout.parse_name(path.name) is None:
             return note, manifest
@@ -196,17 +198,17 @@ class Uploads:
             file = self._name(before)
             known = self.notes.read().get(file or "")
             if file is not None and known is not None and _checksum(source, known.end) == known.check:
-                for each in Manifest(self._folder(file), self._store.list(self._folder(file))).all:
+                for each in SegmentManifest(self._folder(file), self._store.list(self._folder(file))).all:
                     self._store.copy(each.key, f"{manifest.folder}/{each.key.rpartition('/')[2]}")
-                there = Manifest(manifest.folder, self._store.list(manifest.folder))
-                return Note(note.file, min(known.end, there.end), known.check), there
+                there = SegmentManifest(manifest.folder, self._store.list(manifest.folder))
+                return UploadNote(note.file, min(known.end, there.end), known.check), there
         return note, manifest
 
-    def _remove(self, note: Note) -> None:
+    def _remove(self, note: UploadNote) -> None:
         """Remove the segments of a file that was deleted or moved here."""
         folder = self._folder(note.file)
-        self._store.delete(each.key for each in Manifest(folder, self._store.list(folder)).all)
-        self.notes.write(Note(note.file, state="dropped"))
+        self._store.delete(each.key for each in SegmentManifest(folder, self._store.list(folder)).all)
+        self.notes.write(UploadNote(note.file, state="dropped"))
 
     def _move_segments(self, found: list[Segment], folder: str, target: str) -> None:
         for each in found:
@@ -250,7 +252,7 @@ def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
         yield offset, min(offset + segments.LONGEST, end)
 
 
-def _is_same(store: ObjectStore, manifest: Manifest, source: BinaryIO, start: int, stop: int, end: int) -> bool:
+def _is_same(store: ObjectStore, manifest: SegmentManifest, source: BinaryIO, start: int, stop: int, end: int) -> bool:
     """Say whether the store has what the file has, from `start` on: what an upload that was not noted left there."""
     if stop > end:
         return False

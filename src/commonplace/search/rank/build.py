@@ -16,7 +16,7 @@ import numpy as np
 
 from commonplace.search.rank import segment, signals
 from commonplace.search.rank.analysis import Analyser
-from commonplace.search.rank.segment import Document, PassageFacts, Segment
+from commonplace.search.rank.segment import Document, IndexSegment, PassageFacts
 
 ENOUGH_BYTES: Final = 8 * 2**20
 """A segment is made of this many bytes of text."""
@@ -101,7 +101,7 @@ class Builder:
         """Say whether it is time to make a segment."""
         return self.bytes >= ENOUGH_BYTES or len(self._ends) >= ENOUGH_PASSAGES
 
-    def segment(self) -> Segment:
+    def segment(self) -> IndexSegment:
         """Make a segment of everything that was taken."""
         ends = np.frombuffer(self._ends, np.uint32).astype(np.int64) if self._ends else np.zeros(0, np.int64)
         chunks = np.frombuffer(self._chunks, np.uint32) if self._chunks else np.zeros(0, np.uint32)

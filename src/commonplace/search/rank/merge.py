@@ -12,7 +12,7 @@ import numpy as np
 
 from commonplace.search.rank import segment as segments
 from commonplace.search.rank.build import ENOUGH_PASSAGES
-from commonplace.search.rank.segment import Numbers, PassageFacts, Segment
+from commonplace.search.rank.segment import IndexSegment, Numbers, PassageFacts
 from commonplace.search.rank.segments import OpenSegment
 
 Read = Callable[[str, int, int], dict[int, bytes]]
@@ -54,7 +54,7 @@ def plan(sizes: Sequence[tuple[str, int, float]]) -> list[str]:
     return []
 
 
-def merge(opened: Sequence[OpenSegment], read: Read) -> tuple[Segment, dict[tuple[str, int], int]]:
+def merge(opened: Sequence[OpenSegment], read: Read) -> tuple[IndexSegment, dict[tuple[str, int], int]]:
     """Return one segment with all that is left of several, and where each document went."""
     facts, moved, renumbered = _facts(opened)
     bits = segments.bits_for(sum(2**each.bits * segments.BUCKET_POSTINGS for each in opened))
@@ -68,7 +68,7 @@ def merge(opened: Sequence[OpenSegment], read: Read) -> tuple[Segment, dict[tupl
         numbers = range(share * width, (share + 1) * width)
         ordered = segments.Occurrences(key[order], passage[order], often[order])
         buckets += segments.pack_buckets(ordered, facts.size, bits, numbers)
-    return Segment(facts.size, bits, segments.pack_facts(facts), buckets), moved
+    return IndexSegment(facts.size, bits, segments.pack_facts(facts), buckets), moved
 
 
 def _facts(opened: Sequence[OpenSegment]) -> tuple[PassageFacts, dict[tuple[str, int], int], list[Numbers]]:

@@ -61,7 +61,7 @@ class PassageFacts(msgspec.Struct):
         return len(self.flags)
 
 
-class Segment(msgspec.Struct):
+class IndexSegment(msgspec.Struct):
     """Packed, as a database keeps it."""
 
     passages: int
@@ -157,11 +157,11 @@ class Occurrences(NamedTuple):
     often: Numbers
 
 
-def pack(facts: PassageFacts, found: Occurrences) -> Segment:
+def pack(facts: PassageFacts, found: Occurrences) -> IndexSegment:
     """Make a segment."""
     bits = bits_for(len(found.keys))
     buckets = pack_buckets(found, facts.size, bits, range(2**bits))
-    return Segment(facts.size, bits, pack_facts(facts), buckets)
+    return IndexSegment(facts.size, bits, pack_facts(facts), buckets)
 
 
 def pack_buckets(found: Occurrences, passages: int, bits: int, numbers: range) -> list[bytes]:

@@ -73,7 +73,7 @@ class Outgoing(Protocol):
         ...
 
 
-class ClientInfo(msgspec.Struct, frozen=True):
+class ConnectedClient(msgspec.Struct, frozen=True):
     """Who the client said it is."""
 
     name: str
@@ -88,7 +88,7 @@ class Connection:
     """One client of the server."""
 
     def __init__(self, handlers: Handlers, outgoing: Outgoing, tasks: TaskGroup, log: Callable[[str], None]) -> None:
-        self.client: ClientInfo | None = None
+        self.client: ConnectedClient | None = None
         self._handlers = handlers
         self._outgoing = outgoing
         self._tasks = tasks

@@ -12,7 +12,7 @@ import msgspec
 
 from commonplace.patterns import regex
 from commonplace.surfaces.app_server.calls import RpcMethod
-from commonplace.surfaces.app_server.connection import ClientInfo, Connection, Reply, thread_of
+from commonplace.surfaces.app_server.connection import ConnectedClient, Connection, Reply, thread_of
 from commonplace.surfaces.app_server.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -78,7 +78,7 @@ class Dispatcher:
         info, capabilities = wanted.client_info, wanted.capabilities
         if _HEADER.fullmatch(info.name) is None:
             raise invalid(f"Invalid clientInfo.name: {info.name[:100]!r} cannot be sent as a header")
-        client.client = ClientInfo(
+        client.client = ConnectedClient(
             info.name,
             info.version,
             info.title,
