@@ -162,7 +162,7 @@ def change_host(name: str) -> None:
 
     real = jobs.this_process
 
-    def this_process() -> jobs.Worker:
+    def this_process(_: str | None = None) -> jobs.Worker:
         worker = real()
         return msgspec.structs.replace(worker, host=name, worker_id=f"{name}:{worker.pid}")
 
