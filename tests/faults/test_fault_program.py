@@ -1,4 +1,4 @@
-"""What `make faults` makes faults with fits the program: one run with faults that do no harm is a part of `make test`."""
+"""What `make faults` makes faults with fits the program: one run with harmless faults is a part of `make test`."""
 
 from __future__ import annotations
 
