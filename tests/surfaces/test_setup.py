@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import stat
 import tomllib
 from pathlib import Path
@@ -166,6 +167,7 @@ RULE = '{"permissions": {"allow": ["mcp__commonplace__read", "Bash(ls)"]}}'
         (".claude.json", TABLES, "$", "\n"),
         (".claude/settings.json", TABLES, "$", "\n"),
         (".claude/settings.json", MARK + KEYS, '"b": 1', '"b": 2'),
+        (".claude/settings.json", MARK, "", ""),
         (".claude/settings.json", RULE, "Bash(ls)", "Bash(cat)"),
         (".claude/settings.json", KEYS, "{", '{\n  "a": 0,'),
         (".config/opencode/opencode.jsonc", COMMENTED, "mine", "ours"),
@@ -354,6 +356,31 @@ def test_a_write_protected_file_and_a_link_to_nothing_stay_as_they_are(user: Pat
     after = tree(user)
     assert all(before[path] == after[path] for path in before if path.startswith((".claude", ".codex")))
     assert (user / ".codex/config.toml").readlink() == user / "nowhere"
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(user: Path, commonplace: Command) -> None:
+    write(user)
+    (user / ".claude.json").unlink()
+    os.mkfifo(user / ".claude.json")
+    ran = commonplace("setup", "--yes", "--no-learn")
+
+    assert ran.code == 1
+    assert ".claude.json is not a file." in ran.err
+
+
+def test_a_server_that_codex_itself_added_is_replaced_with_its_tables_and_comes_back(
+    user: Path, commonplace: Command
+) -> None:
+    ours = '[mcp_servers.commonplace]\ncommand = "old"\n\n[mcp_servers.commonplace.env]\nA = "1"\n\n[b]\nc = 1\n'
+    write(user, {".codex/config.toml": f"a = 1\n\n{ours}"})
+    before = tree(user)
+    commonplace.ok("setup", "--yes", "--no-learn")
+    config = tomllib.loads((user / ".codex/config.toml").read_text("utf-8"))
+
+    assert "A" not in config["mcp_servers"]["commonplace"].get("env", {})
+    assert (config["a"], config["b"]) == (1, {"c": 1})
+    commonplace.ok("setup", "--undo", "--yes")
+    assert tree(user) == before
 
 
 def test_a_link_is_followed_and_stays_a_link(user: Path, commonplace: Command, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ PAGES = {
     "review": "/review",
     "sessions": "/sessions",
     "found": "/sessions?q=checkout",
+    "long": "/sessions?q=compiles",
     "session": f"/sessions/{homes.HOSTILE}",
     "family": f"/sessions/{homes.HOSTILE}/family",
     "prompt": "/prompt",
@@ -59,6 +60,7 @@ def check(tab: browsers.Tab, paths: list[str], *, deep: bool = True) -> None:
         tab.open(path)
         if path == PAGES["problem"]:
             tab.wrong.clear()  # the console tells of the status of a page that is not there
+        tab.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
         wrong += [f"{path}: {each}" for each in (tab.problems() if deep else tab.too_wide())]
         assert tab.page.evaluate("window.ran") is None
     assert wrong == []

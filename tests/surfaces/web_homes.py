@@ -24,6 +24,8 @@ PIXEL = base64.b64decode(
 """A whole picture of one pixel, which a browser shows."""
 UNSEEN = "\u202egpj.exe\u202c \u2066x\u2069 \x1b[2J\x07 \x9b"
 """Characters that reorder what stands beside them, and that a terminal obeys."""
+LONG = "/srv/" + "a-folder-with-a-name/" * 12
+"""One word that is wider than a phone."""
 PATCH = "*** Begin Patch\n*** Update File: shop.py\n@@\n-price = 1.0\n+price = 100\n*** End Patch"
 
 
@@ -46,7 +48,7 @@ def hostile() -> Script:
         function_call(
             "c1", name=f"{SECRET}{UNSEEN}{SCRIPT}", arguments=json.dumps({"cmd": f"echo {SECRET} '{SCRIPT}'"})
         ),
-        function_output("c1", f"{SCRIPT}{UNSEEN}\ntoken: {SECRET}\n"),
+        function_output("c1", f"{SCRIPT}{UNSEEN}\ntoken: {SECRET}\n" + f"{LONG}\n" * 60),
         function_call("c2", name="apply_patch", arguments=json.dumps({"input": PATCH})),
         function_output("c2", "Exit code: 1\nOutput:\nfailed"),
         assistant(f"Done: {SCRIPT} {UNSEEN} with {SECRET} `{SCRIPT}` **{SCRIPT}**"),
@@ -56,7 +58,7 @@ def hostile() -> Script:
     usage = {"total_token_usage": {"total_tokens": 90}, "last_token_usage": {"total_tokens": 40}}
     for size in (40, 80, 20):
         script.event("token_count", info={**usage, "last_token_usage": {"total_tokens": size}})
-    script.turn(user(WAITS), assistant("ok"))
+    script.turn(user(WAITS), assistant(f"ok, see {LONG}"))
     script.turn(user("and the third turn"), assistant("ok"))
     return script.event("thread_rolled_back", num_turns=1)
 
@@ -77,6 +79,7 @@ def write(home: Path) -> Mapping[str, str]:
         async with books.open(environment=variables) as book:
             await book.memory.run()
             await book.memory.note(NoteRequest(text=f"A note with {SCRIPT} in it", everywhere=True))
+            await book.memory.note(NoteRequest(text=f"The logs stand below {LONG}", project="shop"))
             await book.sessions.rename(HOSTILE, SCRIPT)
             await book.memory.prompt(project="shop")
 

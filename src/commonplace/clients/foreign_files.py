@@ -55,7 +55,8 @@ def text_of(path: Path) -> str | None:
         BadInput: it is not text, or not a file.
     """
     try:
-        with path.open("rb") as file:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+        with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise BadInput(f"{path} is not a file.", hint=_UNCHANGED)
             return file.read(_MAX_BYTES).decode("utf-8")
@@ -87,12 +88,12 @@ def parsed(parse: Callable[[str], Any], text: str, path: Path, kind: str) -> dic
 def json_file(path: Path, parse: Callable[[str], Any] = json.loads) -> tuple[str | None, dict[str, Any]]:
     """Return the text of a JSON file and what it means; a missing or empty file counts as `{}` (raises BadInput)."""
     text = text_of(path)
-    return text, parsed(parse, text if text and text.strip() else "{}", path, "JSON")
+    return text, parsed(parse, object_text(text), path, "JSON")
 
 
 def object_text(text: str | None) -> str:
     """Return a text that holds a JSON object: an empty file counts as an empty object."""
-    return text if text and text.strip() else "{}\n"
+    return text if text and text.removeprefix(_MARK).strip() else "{}\n"
 
 
 def inner_table(table: dict[str, Any], name: str, path: Path) -> dict[str, Any]:

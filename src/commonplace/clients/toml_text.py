@@ -56,10 +56,13 @@ def _block(lines: list[str], first: int) -> int:
 
 
 def put(text: str, path: tuple[str, ...], values: dict[str, str | list[str] | dict[str, str]]) -> str:
-    """Return the text with a table: in the place of the old one, else at the end."""
+    """Return the text with a table: in the place of the old one, else at the end; tables below the old one go."""
     ending = "\r\n" if "\r\n" in text else "\n"
     table = ending.join([f"[{'.'.join(map(_name, path))}]", *(f"{key} = {_value(of)}" for key, of in values.items())])
     lines = text.splitlines(keepends=True)
+    if any(_opens(line, path, below=True) and not _opens(line, path, below=False) for line in lines):
+        text = drop(text, path)
+        lines = text.splitlines(keepends=True)
     for place, line in enumerate(lines):
         if _opens(line, path, below=False):
             end = _block(lines, place)
