@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from commonplace.agent.subagents.status import AgentStatus
     from commonplace.agent.thread import Thread
     from commonplace.agent.turn_changes import TurnChanges
-    from commonplace.agent.user_input import Input, UserInput
+    from commonplace.agent.user_input import ExternalText, Input, UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
     from commonplace.app.evaluation import CorpusFiles
     from commonplace.app.memory import Memory
@@ -176,6 +176,7 @@ __all__ = [
     "EntryChange",
     "EntryOutdated",
     "EntryPage",
+    "ExternalText",
     "ExtractionFailed",
     "FailedExtraction",
     "FailedJob",
@@ -280,7 +281,7 @@ _PLACES = {
     "agent.subagents.agent": "AgentInfo",
     "agent.subagents.delegates": "Delegate",
     "agent.subagents.status": "AgentStatus",
-    "agent.user_input": "Input UserInput",
+    "agent.user_input": "ExternalText Input UserInput",
     "agent.thread": "Thread",
     "agent.turn_changes": "TurnChanges",
     "app.book": "Book open",

@@ -108,7 +108,8 @@ def play(client: AppClient) -> dict[str, list[Json]]:
 
 def test_everything_that_is_said_follows_the_schema_of_codex(schemas: Path, tmp_path: Path) -> None:
     work = [THOUGHT, say("I look."), call("update_plan", PLAN, "c0"), call("exec_command", {"cmd": "echo hi"}, "c1")]
-    script = [answer(*work), answer(custom_call("apply_patch", PATCH, "c2")), reply("Done."), refusal(400, "bad")]
+    script = [answer(*work), answer(custom_call("apply_patch", PATCH, "c2")), reply("Done.")]
+    script += [refusal(400, "bad")] * 3  # a turn, and both tries to sum it up: nothing is compacted
     with ScriptedResponses(script) as model, AppClient(make_place(tmp_path, model.base_url)) as client:
         results = play(client)
         told = [message for message in client.told if "method" in message]

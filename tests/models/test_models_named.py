@@ -117,6 +117,23 @@ def test_a_name_finds_its_provider(load: Load, name: str, who: str, slug: str) -
     assert (who, slug) == (choose(settings, name).name, choose(settings, name).slug)
 
 
+def test_a_name_without_a_provider_means_the_gateway_of_the_persons_own_model(home: Path) -> None:
+    """As Codex asks the provider that is set, whatever model is named; the catalogue knows only who made it."""
+    home.mkdir(exist_ok=True)
+    gateway = 'model = "{}"\n[providers.gate]\napi = "responses"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    found: list[str] = []
+    for own in ("gate:gpt-5.5", "anthropic:claude-sonnet-4-5"):
+        (home / "config.toml").write_text(gateway.format(own))
+        for settings, name in (
+            (config.load({"COMMONPLACE_HOME": str(home)}), "gpt-5.4"),
+            (config.load({"COMMONPLACE_HOME": str(home)}, {"model": "gpt-5.4"}), None),
+        ):
+            chosen = choose(settings, name)
+            found.append(f"{chosen.name}:{chosen.slug}")
+
+    assert found == ["gate:gpt-5.4"] * 2 + ["openai:gpt-5.4"] * 2
+
+
 @pytest.mark.parametrize("name", ["something", "nobody:gpt", "qwen3:8b", "embedded", "openai:", ":x"])
 def test_a_name_without_a_provider_is_refused(load: Load, name: str) -> None:
     with pytest.raises(BadSetting):

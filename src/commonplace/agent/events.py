@@ -130,6 +130,14 @@ class Step(msgspec.Struct, frozen=True):
     status: Literal["pending", "in_progress", "completed"]
 
 
+class ExternalMessage(_SessionItem, frozen=True, tag="external_message"):
+    """What another program said, as the output of a tool that nobody called; `output` as it was sent."""
+
+    name: str
+    output: str | list[dict[str, Any]]
+    namespace: str | None = None
+
+
 class Plan(_SessionItem, frozen=True, tag="plan"):
     """The steps of the work."""
 
@@ -152,6 +160,7 @@ Item = (
     | FileChange
     | ToolCall
     | McpToolCall
+    | ExternalMessage
     | AgentCall
     | WebSearch
     | Plan

@@ -163,6 +163,21 @@ def shown(item: events.Item) -> dict[str, Any]:
         case events.FileChange():
             changes = {each.path: _change(each) for each in item.changes}
             return {"type": "FileChange", "id": item.id, "changes": changes, "status": item.status}
+        case events.McpToolCall() | events.ToolCall() | events.ExternalMessage():
+            return _tool(item)
+        case events.AgentCall():
+            return _agent_call(item)
+        case events.WebSearch():
+            return {"type": "WebSearch", "id": item.id, "query": item.query, "action": item.action}
+        case events.Plan():
+            text = "\n".join(f"[{'x' if step.status == 'completed' else ' '}] {step.text}" for step in item.steps)
+            return {"type": "Plan", "id": item.id, "text": text}
+        case events.ContextCompaction():
+            return {"type": "ContextCompaction", "id": item.id}
+
+
+def _tool(item: events.McpToolCall | events.ToolCall | events.ExternalMessage) -> dict[str, Any]:
+    match item:
         case events.McpToolCall():
             return {
                 "type": "McpToolCall",
@@ -174,15 +189,9 @@ def shown(item: events.Item) -> dict[str, Any]:
                 "result": item.result,
                 "error": None if item.error is None else {"message": item.error},
             }
-        case events.AgentCall():
-            return _agent_call(item)
-        case events.WebSearch():
-            return {"type": "WebSearch", "id": item.id, "query": item.query, "action": item.action}
-        case events.Plan():
-            text = "\n".join(f"[{'x' if step.status == 'completed' else ' '}] {step.text}" for step in item.steps)
-            return {"type": "Plan", "id": item.id, "text": text}
-        case events.ContextCompaction():
-            return {"type": "ContextCompaction", "id": item.id}
+        case events.ExternalMessage():
+            inside = {} if item.namespace is None else {"namespace": item.namespace}
+            return {"type": "FunctionCallOutput", "id": item.id, "name": item.name, **inside, "output": item.output}
         case events.ToolCall():
             return {
                 "type": "DynamicToolCall",

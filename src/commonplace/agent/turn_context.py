@@ -63,10 +63,10 @@ async def take_input(
             accepted, answer = await session.hooks.prompt_submitted(turn, given)
     for item in context:
         session.ledger.record(dict(item))
-    for name, said in given.external.items():
-        item_id = f"ext_{new_id(session.environment.now())}"
-        shown = events.ToolCall(id=item_id, tool=name, arguments="{}", output=said.value, status="completed")
-        session.ledger.complete(shown)
+    if (said := given.external) is not None:
+        item_id = f"fco_{new_id(session.environment.now())}"
+        message = events.ExternalMessage(id=item_id, name=said.name, namespace=said.namespace, output=said.output)
+        session.ledger.complete(message)
     if given.parts and accepted:
         item_id = f"msg_{new_id(session.environment.now())}"
         session.ledger.record(given.message(item_id))

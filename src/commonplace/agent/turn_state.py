@@ -189,7 +189,7 @@ class TurnQueue:
 
     def start(self, turn_id: str, profile: Profile, given: UserInput) -> TurnState:
         """Begin the turn of an input (raises BadInput: its additional context cannot be used)."""
-        said = additional.external(given.external)
+        said = additional.external(given.external.told() if given.external else {})
         self._client_context, context = additional.start(self._client_context, given.context, said)
         self.running = TurnState(turn_id, profile, given, context)
         return self.running
@@ -242,7 +242,7 @@ class TurnQueue:
                 hint="Start a turn of its own.",
                 reason="active_turn_output_schema_mismatch",
             )
-        said = [*additional.external(given.external), *given.parts]
+        said = [*additional.external(given.external.told() if given.external else {}), *given.parts]
         self._client_context, context = additional.steer(self._client_context, given.context, said)
         turn.steer(context[: len(context) - len(given.parts)], given)
         return turn.id

@@ -22,6 +22,24 @@ MOST_CHARACTERS: Final = 1_048_576
 _STDIN_END: Final = regex(r"<\s*+/\s*+stdin", re.IGNORECASE)
 
 
+class ExternalText(msgspec.Struct, frozen=True, kw_only=True):
+    """What another program says: untrusted, and no words of a person."""
+
+    name: str
+    namespace: str | None = None
+    output: str | list[dict[str, Any]]
+
+    def told(self) -> dict[str, AdditionalContext]:
+        """Return it as the model is told of it: its texts, and that something else was left out."""
+        parts = [{"type": "input_text", "text": self.output}] if isinstance(self.output, str) else self.output
+        texts = [
+            str(part.get("text", "")) if part.get("type") == "input_text" else f"[{part.get('type')} is left out]"
+            for part in parts
+        ]
+        key = f"{self.namespace}.{self.name}" if self.namespace else self.name
+        return {key: AdditionalContext("\n".join(texts), "untrusted")}
+
+
 class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     """The input of one turn."""
 
@@ -32,8 +50,8 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[dict[str, Any], ...] = ()
     """The parts as a client sent them, in the format of Codex's ledger, where they are not those that are sent."""
     context: Mapping[str, AdditionalContext] = {}
-    external: Mapping[str, AdditionalContext] = {}
-    """What other programs say, by their names: untrusted, and no words of a person."""
+    external: ExternalText | None = None
+    """What another program says."""
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer."""
     client_id: str | None = None

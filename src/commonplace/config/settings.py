@@ -213,6 +213,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     now: Callable[[], datetime]
     profile: str | None = None
     """The table of `[profiles]` that is in effect."""
+    usual_provider: str | None = None
+    """The provider of the model that the person set, whichever one the command line names."""
     sources: Mapping[str, str] = {}
     """Where each setting's value came from, by its dotted name."""
     providers: Mapping[str, Any] = {}

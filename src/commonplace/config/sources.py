@@ -98,6 +98,7 @@ def load(
     for setting in SETTINGS:
         if (text := environment.get(setting.variable)) is not None:
             found.put(setting.key, setting.parsed(text, setting.variable), setting.variable)
+    usual = str(found.values.get("model") or "")
     for key, value in (flags or {}).items():
         if (name := name_of(key)) is None:
             raise BadSetting(f"There is no setting {key!r}.", hint=hint_for(key))
@@ -108,6 +109,7 @@ def load(
         home_source=home_source,
         now=_clock(environment),
         profile=named,
+        usual_provider=usual.partition(":")[0] if ":" in usual else None,
         sources=found.sources,
         providers=_with(table.get("providers", {}), providers or {}),
         hooks=table.get("hooks", {}),

@@ -108,8 +108,14 @@ def is_provider(settings: Settings, name: str) -> bool:
 
 
 def _provider_of(settings: Settings, slug: str) -> str:
-    """Return who serves a model that was named without its provider: the catalogue's, else the only one set up."""
+    """Return who serves a model that was named without its provider.
+
+    That is the provider of the person's own model if they set it up themselves, as a gateway serves many models; else
+    the catalogue's, else the only one that is set up.
+    """
     own = list(settings.providers)
+    if ":" not in slug and (usual := settings.usual_provider) in own and usual not in BUILT_IN:
+        return usual
     if (listed := catalog.model_info(slug).provider) is not None:
         return listed
     if len(own) == 1 and ":" not in slug:

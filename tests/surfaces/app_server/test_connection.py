@@ -46,6 +46,8 @@ class Desk:
         del client
         if request.method == "refused":
             raise RpcError(-32601, "no such method")
+        if request.method == "unprepared":
+            raise ZeroDivisionError("a bug")
 
         async def work() -> Reply:
             try:
@@ -134,6 +136,7 @@ async def test_beyond_the_queue_a_request_is_refused_and_later_ones_are_taken_ag
         ("domain", {"code": -32600, "message": "It is wrong. Mend it."}),
         ("data", {"code": -32602, "message": "too large", "data": {"max_chars": 1}}),
         ("bug", {"code": -32603, "message": "Internal error: ZeroDivisionError: a bug"}),
+        ("unprepared", {"code": -32603, "message": "Internal error: ZeroDivisionError: a bug"}),
     ],
 )
 async def test_a_request_that_fails_is_answered_with_an_error(method: str, error: Json) -> None:

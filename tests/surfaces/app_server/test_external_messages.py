@@ -29,7 +29,8 @@ def test_what_another_program_says_begins_a_turn_and_joins_one(tmp_path: Path) -
             assert client.finish(begun)["status"] == "completed"
             running = client.turn(thread, "read it")
             model.wait_for_requests(2)
-            parts = [{"type": "input_text", "text": "More"}, {"type": "input_text", "text": "mail."}]
+            picture = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+            parts = [{"type": "input_text", "text": "More"}, picture, {"type": "input_text", "text": "mail."}]
             joined = client.ask("turn/start", {"threadId": thread, **said(parts, namespace="home")})["turn"]["id"]
             hold.set()
             client.finish(running)
@@ -38,13 +39,18 @@ def test_what_another_program_says_begins_a_turn_and_joins_one(tmp_path: Path) -
     first, _, last = (shown[-1]["content"][0]["text"] for shown in model.inputs())
     assert (first, last) == (
         "<external_mail>You have mail.</external_mail>",
-        "<external_home.mail>More\nmail.</external_home.mail>",
+        "<external_home.mail>More\n[input_image is left out]\nmail.</external_home.mail>",
     )
     assert (joined, read["preview"]) == (running, "read it")
     kinds = [[item["type"] for item in turn["items"]] for turn in read["turns"]]
     assert kinds == [
-        ["dynamicToolCall", "agentMessage"],
-        ["userMessage", "agentMessage", "dynamicToolCall", "agentMessage"],
+        ["functionCallOutput", "agentMessage"],
+        ["userMessage", "agentMessage", "functionCallOutput", "agentMessage"],
+    ]
+    shown = [item for turn in read["turns"] for item in turn["items"] if item["type"] == "functionCallOutput"]
+    assert [(item["namespace"], item["name"], item["output"]) for item in shown] == [
+        (None, "mail", "You have mail."),
+        ("home", "mail", parts),
     ]
     assert "You have mail." not in str([each for each in place.lines() if "user.text" in str(each)])
 
@@ -54,7 +60,6 @@ def test_what_another_program_says_begins_a_turn_and_joins_one(tmp_path: Path) -
     [
         ({**said("x"), "input": [{"type": "text", "text": "both"}]}, "cannot be combined"),
         (said("x", " "), "must not be empty"),
-        (said([{"type": "input_image", "image_url": "data:x"}]), "must be text"),
         (said([{"type": "input_text", "text": 5}]), "must be text"),
     ],
 )

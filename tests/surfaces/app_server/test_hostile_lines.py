@@ -44,7 +44,7 @@ def hostile(count: int, seed: int) -> Iterator[tuple[bytes, Any]]:
     methods = [method for method in METHODS if method not in UNSAFE]
     for number in range(count):
         known = f"h{number}"
-        kind = chance.randrange(6)
+        kind = chance.randrange(7)
         if kind == 0:
             yield chance.choice(BROKEN), None
         elif kind == 1:
@@ -57,6 +57,10 @@ def hostile(count: int, seed: int) -> Iterator[tuple[bytes, Any]]:
             names = chance.sample(FIELDS, chance.randrange(1, 5))
             params = {name: chance.choice(STRANGE) for name in names}
             yield _line({"id": known, "method": chance.choice(methods), "params": params}), known
+        elif kind == 5:
+            line = bytearray(_line({"method": chance.choice(methods), "params": {"threadId": "x", "other": ["y"]}}))
+            line[chance.randrange(len(line))] = chance.randrange(128, 256)
+            yield b'{"id": "%s", ' % known.encode() + bytes(line[1:]), known
         else:
             line = _line({"id": known, "method": "thread/read", "params": {"threadId": "x"}})
             cut = chance.randrange(len(line))

@@ -49,6 +49,7 @@ def test_what_has_a_result_or_an_error_is_an_answer() -> None:
         (b'{"id": "\\ud800", "method": "m"}', None),
         (b'{"id": 3, "method": NaN}', 3),
         (b"\xff\xfe", None),
+        (b'{"id": 9, "method": "thread/list", "params": {"nobody": ["\xdc"]}}', 9),
         (b"[" * 100_000, None),
         (b'{"id": 1, "method": ' + b"[" * 100_000, 1),
         (b'{"method": "m", "params": ' + b"[" * 100_000 + b"]" * 100_000 + b', "id": "deep"}', "deep"),

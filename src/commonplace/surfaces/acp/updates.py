@@ -183,6 +183,8 @@ def tool_call(item: Json) -> ShownCall | None:
         case "DynamicToolCall":
             arguments = item.get("arguments")
             return ShownCall(name, str(item["tool"]), "other", status, _text(item.get("output")), (), arguments)
+        case "FunctionCallOutput":
+            return ShownCall(name, f"{item['name']} says", "other", status, _text(item.get("output")))
         case "WebSearch":
             return ShownCall(name, f"Search the web: {item.get('query') or ''}", "fetch", status)
         case "ContextCompaction":

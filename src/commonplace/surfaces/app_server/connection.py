@@ -132,13 +132,15 @@ class Connection:
             self._fail(request.id, RpcError(OVERLOADED, "Server overloaded; retry later."))
             return
         try:
-            work = self._handlers.prepare(self, request)
+            work, lane = self._handlers.prepare(self, request), thread_of(request)
         except RpcError as error:
             self._fail(request.id, error)
             return
+        except Exception as error:  # a bug must not end the server
+            self._bug(request.id, error)
+            return
         self._open += 1
         job = _Job(request.id, work)
-        lane = thread_of(request)
         if lane is None:
             self._tasks.start_soon(self._run, job)
         elif lane in self._lanes:
@@ -185,8 +187,7 @@ class Connection:
         except (OSError, UnicodeError) as error:
             self._fail(job.id, invalid(f"It cannot be done: {error}"))
         except Exception as error:  # a bug must not take the other requests with it
-            self._log(f"A request failed: {type(error).__name__}: {error}")
-            self._fail(job.id, RpcError(INTERNAL, f"Internal error: {type(error).__name__}: {error}"))
+            self._bug(job.id, error)
         else:
             self._send(messages.response(job.id, reply.result))
             if reply.then is not None:
@@ -240,6 +241,10 @@ class Connection:
             question.answered.set()
         self._handlers.gone(self)
 
+    def _bug(self, request_id: Id, error: Exception) -> None:
+        self._log(f"A request failed: {type(error).__name__}: {error}")
+        self._fail(request_id, RpcError(INTERNAL, f"Internal error: {type(error).__name__}: {error}"))
+
     def _fail(self, request_id: Id, error: RpcError) -> None:
         self._send(messages.failure(request_id, error))
 
@@ -274,5 +279,5 @@ def thread_of(request: ClientRequest) -> str | None:
         return None
     try:
         return msgspec.json.decode(request.params, type=_Named).thread_id
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None

@@ -12,7 +12,7 @@ import msgspec
 
 from commonplace.agent import user_input
 from commonplace.agent.tools import image
-from commonplace.agent.user_input import MOST_CHARACTERS, UserInput
+from commonplace.agent.user_input import MOST_CHARACTERS, ExternalText, UserInput
 from commonplace.context import regular_files
 from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput
@@ -144,15 +144,13 @@ def _element(element: TextElement) -> Json:
 
 
 def external(given: UserInput, said: ToolOutputParams) -> UserInput:
-    """Return an input that is what another program says (raises RpcError: it is not that alone, or no text)."""
+    """Return an input that is what another program says (raises RpcError: it is not that alone, or cannot be used)."""
     if given.parts:
         raise invalid("`toolOutput` cannot be combined with nonempty `input`")
     if not said.name.strip():
         raise invalid("`toolOutput.name` must not be empty")
-    parts = [{"type": "input_text", "text": said.output}] if isinstance(said.output, str) else said.output
-    texts = [part.get("text") for part in parts if part.get("type") == "input_text"]
-    if len(texts) < len(parts) or not all(isinstance(text, str) for text in texts):
-        raise invalid("`toolOutput.output` must be text, or a list of `input_text`")
-    name = f"{said.namespace}.{said.name}" if said.namespace else said.name
-    value = AdditionalContext(value="\n".join(map(str, texts)), kind="untrusted")
-    return msgspec.structs.replace(given, external={name: value})
+    parts = [] if isinstance(said.output, str) else said.output
+    if not all(isinstance(part.get("text"), str) for part in parts if part.get("type") == "input_text"):
+        raise invalid("`toolOutput.output` must be text, or a list of content items")
+    message = ExternalText(name=said.name, namespace=said.namespace, output=said.output)
+    return msgspec.structs.replace(given, external=message)

@@ -97,6 +97,14 @@ class DynamicToolCallItem(ItemShape, frozen=True, kw_only=True, tag="dynamicTool
     duration_ms: int | None = None
 
 
+class FunctionCallOutputItem(ItemShape, frozen=True, kw_only=True, tag="functionCallOutput"):
+    """What another program said (`toolOutput`): a text, or content items as they were sent."""
+
+    name: str
+    namespace: str | None = None
+    output: str | list[Json]
+
+
 class CollabAgentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a sub-agent does."""
 
@@ -145,6 +153,7 @@ ThreadItem = (
     | FileChangeItem
     | McpToolCallItem
     | DynamicToolCallItem
+    | FunctionCallOutputItem
     | CollabAgentToolCallItem
     | SubAgentActivityItem
     | WebSearchItem

@@ -256,6 +256,9 @@ _KINDS: Final[dict[str, Callable[[str, Json], ThreadItem]]] = {
     "FileChange": _changes,
     "McpToolCall": _server_tool,
     "DynamicToolCall": _tool,
+    "FunctionCallOutput": lambda name, item: shapes.FunctionCallOutputItem(
+        id=name, name=str(item["name"]), namespace=item.get("namespace"), output=item["output"]
+    ),
     "CollabAgentToolCall": _agent_call,
     "SubAgentActivity": _activity,
     "WebSearch": _search,

@@ -74,7 +74,7 @@ _decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 def parse(line: bytes | str) -> Message:
     """Return the message of a line."""
     try:
-        fields = _decoder.decode(line)
+        fields = _decoder.decode(line if isinstance(line, str) else line.decode())  # values that nobody reads, too
     except msgspec.ValidationError:
         return Malformed("it is no JSON object")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:

@@ -130,7 +130,7 @@ def _fields(item: events.Item) -> Line | None:
         case events.Plan():
             steps = [{"text": step.text, "completed": step.status == "completed"} for step in item.steps]
             return {"type": "todo_list", "items": steps}
-        case events.UserMessage() | events.ContextCompaction():
+        case events.UserMessage() | events.ExternalMessage() | events.ContextCompaction():
             return None
 
 
