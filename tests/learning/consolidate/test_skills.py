@@ -56,3 +56,41 @@ def test_steps_of_two_projects_are_not_put_together() -> None:
     projects = {one.thread_id: "a/one", two.thread_id: "b/two"}
 
     assert repeated_steps.procedures([one, two], projects) == []
+
+
+DEPLOY = ["make image TARGET=pi4", "rsync -P out/display.img deploy@{0}:/var/images/", "ssh deploy@{0} sudo swap-slot"]
+
+
+def test_a_skill_is_called_by_its_first_step_where_requests_have_no_words_in_common() -> None:
+    first, second, third = (
+        ran(number, *(step.format(host) for step in DEPLOY), task=task)
+        for number, (host, task) in enumerate(
+            [("north", "get main onto the display up north"), ("south", "and the other one"), ("west", "session")], 1
+        )
+    )
+
+    (skill,) = of(first, second, third)
+
+    assert skill.name == "shop-make-image"
+    assert "- asked to: and the other one" in skill.text  # the newest request that has words
+
+
+def test_a_skill_without_any_request_says_what_it_runs() -> None:
+    (skill,) = of(*(ran(number, *(step.format(number) for step in SHIP), task="session") for number in (1, 2)))
+
+    assert "- asked to: `./scripts/build.sh 2` and 2 more steps" in skill.text
+
+
+def test_a_host_is_no_subcommand() -> None:
+    steps = [
+        "./bin/renew {0}.example.org",
+        "ansible {0} -b -m service -a 'name={1} state=reloaded'",
+        "./bin/announce {0}.example.org",
+    ]
+
+    (skill,) = of(
+        ran(1, *(step.format("mail", "dovecot") for step in steps)),
+        ran(2, *(step.format("git", "nginx") for step in steps)),
+    )
+
+    assert "2. `ansible $ARGUMENTS[1] -b -m service -a 'name=$ARGUMENTS[2] state=reloaded'`" in skill.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, stop, user
 
+from commonplace.learning.extract.rules import assemble
 from commonplace.learning.reading import outcomes, tasks
 from commonplace.learning.reading.findings import SessionTask
 from commonplace.learning.reading.session_view import ViewEvent
@@ -45,6 +46,26 @@ def test_an_outcome_rests_on_feedback_then_on_checks(events: list[ViewEvent], ou
     (task,) = judged(user("make the import skip empty rows"), *events)
 
     assert outcome == task.outcome
+
+
+@pytest.mark.parametrize(
+    ("commands", "steps"),
+    [
+        (["./deploy.sh a", "curl -fsS http://a/health"], 2),
+        (["./deploy.sh a", "curl -s http://a/health"], 1),  # it succeeds whatever the page says
+        (["curl -fsS http://a/health", "./deploy.sh a"], 1),  # nothing was done before it
+        (["kubectl apply -f k8s", "kubectl rollout status deploy/a", "pg_isready -h db"], 3),
+        (["./deploy.sh a", "cat log", "curl -fsS http://a/health"], 1),
+    ],
+)
+def test_what_confirms_a_step_right_behind_it_is_a_step(commands: list[str], steps: int) -> None:
+    view = session(user("put the new one on a"), *map(ran, commands))
+    found = tasks.cut(view)
+    outcomes.judge(found)
+
+    (task,) = assemble.session_lessons(view, found, []).tasks
+
+    assert steps == len(task.steps)
 
 
 def test_moving_on_without_an_open_error_is_success() -> None:

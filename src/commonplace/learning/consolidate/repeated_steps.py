@@ -18,6 +18,7 @@ from commonplace.learning.commands.canonical import canonical
 from commonplace.learning.commands.roles import Role
 from commonplace.learning.reading import commands
 from commonplace.memory.files import lesson_parser
+from commonplace.memory.files.lesson_text import UNNAMED
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.patterns import regex
 from commonplace.protocol import shell
@@ -36,6 +37,8 @@ _VALUE: Final = regex(r"\d|=")
 _FOLDER: Final = "/project"
 _GOALS: Final[frozenset[Role | None]] = frozenset({None, "deploy", "release", "migrate", "codegen", "run", "task"})
 """What a step of a procedure may be for; checks, builds and formatting are in every session."""
+_CARRYING: Final = frozenset({"ssh", "scp", "rsync", "sudo", "ssh-add", "docker exec", "export", "source"})
+"""Programs that say little of what is done."""
 _USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install", "mkdir", "rm", "mv", "gh"})
 
 
@@ -157,12 +160,25 @@ def _program(step: str) -> str:
     return commands.parse(step).program or step
 
 
+def goal_of(procedure: Procedure) -> str:
+    """Return what was asked for when the steps were run, as the newest session that says so has it; empty if none."""
+    return next((run.task for run in reversed(procedure.runs) if run.task not in ("", UNNAMED)), "")
+
+
+def first_own(run: SuccessfulCommands) -> str:
+    """Return the program of the first step that is a procedure's own and runs here."""
+    own = [_program(step) for step in run.steps if _is_own(step)]
+    return next((program for program in own if program.split()[0] not in _CARRYING), own[0] if own else "")
+
+
 @lru_cache(maxsize=8192)
 def _is_own(step: str) -> bool:
+    """Say whether a step is a procedure's own, neither a check nor bookkeeping."""
     program = _program(step)
     words = program.split()
     is_usual = bool({program, *words[:1]} & _USUAL)
-    return not is_usual and not commands.is_verifying(step) and _roles(step) <= _GOALS
+    is_check = commands.is_verifying(step) or commands.is_looking(commands.parse(step))
+    return not is_usual and not is_check and _roles(step) <= _GOALS
 
 
 @lru_cache(maxsize=8192)

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from commonplace.learning.consolidate import repeated_steps
 from commonplace.learning.consolidate.entry_edits import WriteSkill
 from commonplace.learning.consolidate.repeated_steps import Procedure, SuccessfulCommands
-from commonplace.learning.reading import commands
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.patterns import regex
 
@@ -70,10 +70,10 @@ def of_edit(edit: WriteSkill, entries: list[Entry]) -> LearnedSkill:
 
 
 def _name(runs: tuple[SuccessfulCommands, ...], project: str, taken: set[str]) -> str:
-    """Return a name: what was asked for each time, else what is run last."""
+    """Return a name: what was asked for each time, else what is run first."""
     shared = [word for word in _words(runs[0].task) if all(word in _words(run.task) for run in runs)]
     telling = [word for word in shared if not word.isdigit()]
-    words = telling if len(telling) > 1 else _words(commands.parse(runs[-1].steps[-1]).program) or ["steps"]
+    words = telling if len(telling) > 1 else _words(repeated_steps.first_own(runs[-1])) or ["steps"]
     base = "-".join([*_words(project)[:2], *words[:5]])[: MAX_NAME - 3].strip("-")
     names = [base, *(f"{base}-{number}" for number in range(2, 100))]
     return next(name for name in names if name not in taken)
@@ -123,8 +123,8 @@ def _generic(runs: tuple[SuccessfulCommands, ...]) -> tuple[list[str], list[list
 
 def _text(name: str, procedure: Procedure) -> str:
     runs, project = procedure.runs, procedure.project
-    goal = runs[-1].task or name.replace("-", " ")
     steps, values = _generic(runs)
+    goal = repeated_steps.goal_of(procedure) or f"`{runs[-1].steps[0]}` and {len(steps) - 1} more steps"
     sessions = len({run.thread_id for run in runs})
     asked = [
         f"- `$ARGUMENTS[{place}]`: earlier {', '.join(f'`{each}`' for each in seen)}"

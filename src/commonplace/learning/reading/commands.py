@@ -21,6 +21,8 @@ _LOOKS: Final = tables.pattern("looking_commands")
 _RUNNERS: Final = frozenset(
     {"python", "python3", "uv", "poetry", "pdm", "npx", "bunx", "pipx", "hatch", "rye", "bundle"}
 )
+_CONFIRMS: Final = tables.pattern("confirming")
+_OF_HOSTS: Final = tables.words("of_hosts")
 _VERIFY: Final = tables.pattern("verify", r"(?:^|[\s/])", r"(?![\w-])", re.NOFLAG)
 _CHECKS: Final = tables.pattern("checks", flags=re.NOFLAG)
 _NOT_CHECKING: Final = tables.words("not_checking")
@@ -93,13 +95,18 @@ def _program(words: list[str]) -> str:
         if rest and rest[0] in ("run", "exec") and len(rest) > 1:
             return f"{name} {rest[0]} {rest[1]}"
         return f"{name} {rest[0]}" if rest else name
-    rest = [word for word in words[1:3] if _SUBCOMMAND.fullmatch(word)]
+    rest = [word for word in words[1:3] if _SUBCOMMAND.fullmatch(word)] if name not in _OF_HOSTS else []
     return f"{name} {rest[0]}" if rest else name
 
 
 def is_looking(command: Command) -> bool:
     """Say whether a command only looks at things."""
     return not command.program or command.looks
+
+
+def confirms(command: Command) -> bool:
+    """Say whether a command asks whether something works, and fails if it does not: a request of a health page."""
+    return _CONFIRMS.search(command.line) is not None
 
 
 @lru_cache(maxsize=2048)

@@ -53,11 +53,19 @@ def _task(task: SessionTask, findings: list[RuleFinding]) -> TaskLessons:
 
 
 def _steps(task: SessionTask) -> tuple[str, ...]:
-    """Return the commands that worked and changed something; a failure is told where something was learned from it."""
+    """Return the commands that worked and changed something, and those behind them that confirmed it.
+
+    A failure is told where something was learned from it.
+    """
     steps: list[str] = []
+    is_behind = False
     for call in task.calls():
         if call.is_memory or call.refused or not call.command or not call.ok or fetches_and_runs(call.command):
+            is_behind = False
             continue
-        if not commands.is_looking(commands.parse(call.command)) and not commands.takes_back(call.command):
+        parsed = commands.parse(call.command)
+        is_step = not commands.is_looking(parsed) and not commands.takes_back(call.command)
+        is_behind = is_step or (is_behind and commands.confirms(parsed))
+        if is_behind:
             steps.append(quote(commands.shown(call.command), 160))
     return tuple(steps[-MAX_STEPS:])
