@@ -221,6 +221,23 @@ def test_a_misspelt_command_gets_the_nearest_one(words: list[str], near: str, co
     assert commonplace("xyzzy").err.endswith("No such command 'xyzzy'.\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["search", "x"], "Did you mean 'sessions search' or 'memory search'?"),
+        (["forget", "x"], "Did you mean 'memory forget'?"),
+        (["help"], "Did you mean '--help'?"),
+        (["sessions", "help"], "Did you mean '--help'?"),
+        (["xyzzy"], "No such command 'xyzzy'.\n"),
+    ],
+)
+def test_a_command_in_another_place_is_named(words: list[str], says: str, commonplace: Command) -> None:
+    ran = commonplace(*words)
+
+    assert ran.code == 2
+    assert says in ran.err
+
+
 def test_kinds_have_the_same_names_everywhere(home: Path, commonplace: Command) -> None:
     teach(home)
     prompt = resources.files("commonplace.learning.extract.model").joinpath("prompt.md").read_text("utf-8")

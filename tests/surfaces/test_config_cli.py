@@ -127,6 +127,19 @@ def test_a_key_that_is_misspelt_is_told_once_with_the_nearest_name(commonplace: 
     assert "memory.extract_modle, profiles.fast.efort" in doctor.out
 
 
+def test_a_variable_that_is_misspelt_is_told_with_the_nearest_name(
+    commonplace: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMMONPLACE_MEMROY_USE", "false")
+    monkeypatch.setenv("COMMONPLACE_FSYCN", "line")
+    monkeypatch.setenv("COMMONPLACE_HELPER", "somebody else's")
+
+    assert commonplace("sessions", "list").err.splitlines() == [
+        "commonplace: COMMONPLACE_FSYCN is no variable of Commonplace; did you mean COMMONPLACE_FSYNC?",
+        "commonplace: COMMONPLACE_MEMROY_USE is no variable of Commonplace; did you mean COMMONPLACE_MEMORY_USE?",
+    ]
+
+
 OLDER: dict[str, tuple[str, str, Any]] = {
     "phase_1_model": ('"a:b"', "memory.extract_model", "a:b"),
     "phase_2_model": ('"a:b"', "memory.consolidate_model", "a:b"),

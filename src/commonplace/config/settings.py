@@ -228,5 +228,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Folders by their paths, each with its `trust_level`: `trusted` or `untrusted`."""
     unknown: tuple[str, ...] = ()
     """Keys of `config.toml` that mean nothing to this version."""
+    misspelt: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment that are nearly one of ours, with that name."""
     older: tuple[tuple[str, str], ...] = ()
     """Keys of `config.toml` that have another name now, each with that name."""

@@ -10,7 +10,7 @@ error, because an older program may read a newer file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -24,6 +24,8 @@ from commonplace.errors import BadSetting
 HOME_VARIABLE: Final = "COMMONPLACE_HOME"
 NOW_VARIABLE: Final = "COMMONPLACE_NOW"
 PROFILE_VARIABLE: Final = "COMMONPLACE_PROFILE"
+_NEAR: Final = 0.88
+"""How alike a variable must be to one of ours to be taken for it: two letters that change places in a short one."""
 FILE: Final = "config.toml"
 _PROFILE: Final = "profile"
 _PROFILES: Final = "profiles"
@@ -117,6 +119,7 @@ def load(
         mcp_servers=table.get("mcp_servers", {}),
         roles=_roles(table.get("agents", {}), file),
         unknown=tuple(found.unknown),
+        misspelt=tuple(_misspelt(environment)),
         older=tuple(found.older),
     )
 
@@ -127,16 +130,19 @@ def home_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def notes(settings: Settings) -> list[str]:
-    """Return a sentence for each key of the file that has another name now, or that means nothing."""
+    """Return a sentence for each key of the file that has another name now, or that means nothing; also for variables
+    that mean nothing and are nearly one of ours.
+    """
     renamed = [
         f"{FILE} sets {key}, which is called {name} now; the old name still works." for key, name in settings.older
     ]
-    return renamed + [_unknown(key) for key in settings.unknown]
+    variables = [f"{name} is no variable of Commonplace; did you mean {near}?" for name, near in settings.misspelt]
+    return renamed + [_unknown(key) for key in settings.unknown] + variables
 
 
 def tell(settings: Settings, warn: Callable[[str], None]) -> None:
     """Pass on `notes`, each once per process."""
-    if settings.older or settings.unknown:
+    if settings.older or settings.unknown or settings.misspelt:
         for note in notes(settings):
             if (settings.home, note) not in _told:
                 _told.add((settings.home, note))
@@ -154,6 +160,17 @@ def hint_for(key: str) -> str:
     """Return what to do about a setting that does not exist: the nearest one, if there is one."""
     near = _nearest(key)
     return f"Did you mean {near}?" if near else "`config show` lists all."
+
+
+def _misspelt(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables that are nearly one of ours, with that name; others may be somebody else's."""
+    known = {HOME_VARIABLE, NOW_VARIABLE, PROFILE_VARIABLE, *(setting.variable for setting in SETTINGS)}
+    for name in sorted(environment):
+        if name.startswith("COMMONPLACE_") and name not in known:
+            from difflib import get_close_matches  # as below
+
+            for near in get_close_matches(name, sorted(known), n=1, cutoff=_NEAR):
+                yield name, near
 
 
 def _nearest(key: str) -> str | None:

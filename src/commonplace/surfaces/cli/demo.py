@@ -37,7 +37,9 @@ _QUESTION = "which port does the test database use"
 
 
 @click.command("demo")
-@click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder as the home, and keep it.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), help="Make the home and the samples in this new folder, and keep them."
+)
 def command(keep: Path | None) -> None:
     """Show what Commonplace does, on sample sessions in a throw-away home."""
     if keep is not None and keep.exists() and any(keep.iterdir()):
