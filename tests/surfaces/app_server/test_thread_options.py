@@ -269,3 +269,23 @@ def test_a_thread_whose_turn_failed_is_unread(client: AppClient, model: Scripted
 
     assert client.notice("thread/readState/changed")["readState"]["firstUnread"]["turnId"] == turn["id"]
     assert told.index("error") < told.index("thread/readState/changed") < told.index("turn/completed")
+
+
+@pytest.mark.parametrize("damage", ["emptied", "headless", "gone"])
+def test_a_file_that_was_damaged_hides_no_other_thread(tmp_path: Path, model: ScriptedResponses, damage: str) -> None:
+    model.add(reply("One."), reply("Two."))
+    place = make_place(tmp_path, model.base_url)
+    with AppClient(place) as client:
+        damaged, whole = client.start(), client.start()
+        for thread in (damaged, whole):
+            client.run(thread, "hello")
+    (path,) = (each for each in place.ledgers() if damaged in each.name)
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[200:] if damage == "headless" else b"")
+    with AppClient(place) as client:
+        listed = [each["id"] for each in client.ask("thread/list", {})["data"]]
+
+        assert listed == [whole]
+        assert client.fail("thread/resume", {"threadId": damaged})[0] == -32600
