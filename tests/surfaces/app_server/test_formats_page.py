@@ -60,6 +60,7 @@ def test_the_page_names_everything_that_a_session_writes(tmp_path: Path) -> None
     with ScriptedResponses([Story()] * 8) as model, AppClient(make_place(tmp_path, model.base_url)) as client:
         thread = client.start()
         client.run(thread, "Do it.", clientUserMessageId="c")
+        model.wait_for_requests(5)  # the sub-agent works beside it
         client.run(thread, "", input=[], toolOutput={"name": "mail", "output": "You have mail."})
         client.ask("thread/compact/start", {"threadId": thread})
         client.wait(lambda _: client.methods().count("item/completed contextCompaction") == 1)

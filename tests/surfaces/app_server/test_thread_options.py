@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from app_server.app_client import AppClient
 
-from anchors.scripted_responses import ScriptedResponses, answer, failure, reply, say
+from anchors.scripted_responses import ScriptedResponses, answer, custom_call, failure, reply, say
 from exec_driver import make_place
 from pictures import png
 
@@ -260,6 +260,33 @@ def test_interrupts_that_come_together_are_all_answered(client: AppClient, model
         -32600,
         "expectedTurnId must not be empty",
     )
+
+
+def test_a_client_sets_the_mode_which_holds_until_it_sets_another_one(
+    client: AppClient, model: ScriptedResponses
+) -> None:
+    patch = "*** Begin Patch\n*** Add File: {}.txt\n+hello\n*** End Patch\n"
+    for number, name in enumerate(("a", "b", "c")):
+        model.add(answer(custom_call("apply_patch", patch.format(name), f"c{number}")), reply("Yes."))
+    thread = client.start()
+    plan = {"mode": "plan", "settings": {"model": "gpt-5.4", "reasoning_effort": "low"}}
+    client.run(thread, "plan it", collaborationMode=plan)
+    settings = client.notice("thread/settings/updated")["threadSettings"]
+    client.run(thread, "go on")
+    own = {"model": "gpt-5.5", "developer_instructions": "Work like a pair."}
+    client.run(thread, "do it", collaborationMode={"mode": "default", "settings": own})
+
+    assert settings["collaborationMode"]["mode"] == "plan"
+    assert [(each["model"], each["reasoning"]["effort"]) for each in model.requests[::2]] == [
+        ("gpt-5.4", "low"),
+        ("gpt-5.4", "low"),
+        ("gpt-5.5", "low"),
+    ]
+    assert sorted(path.name for path in client.place.cwd.glob("*.txt")) == ["c.txt"], "a plan changes nothing"
+    assert "Work like a pair." in str(model.inputs()[-1])
+    several: list[Json] = [{"mode": "wild", "settings": own}, {"mode": "plan", "settings": {}}, {"mode": "plan"}]
+    for wrong in several:
+        assert client.fail("turn/start", {"threadId": thread, "input": [], "collaborationMode": wrong})[0] == -32602
 
 
 def test_a_thread_whose_turn_failed_is_unread(client: AppClient, model: ScriptedResponses) -> None:
