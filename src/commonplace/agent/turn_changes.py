@@ -24,6 +24,8 @@ class TurnChanges(TypedDict, total=False):
 
     model: str | None
     mode: Mode | None
+    mode_words: str | None
+    """A client's own words about the mode, in place of ours; a mode without them has ours."""
     effort: str | None
     personality: Tone | None
     sandbox: Sandbox | None
@@ -62,7 +64,7 @@ def changed(home: Home, profile: Profile, changes: TurnChanges) -> Profile:
         withheld = (*profile.withheld, *key_variables(home.settings, choice))
         given |= {"choice": choice, "withheld": tuple(dict.fromkeys(withheld))}
     if "mode" in given:
-        given["mode_words"] = None
+        given.setdefault("mode_words", None)
     return msgspec.structs.replace(profile, **given)
 
 

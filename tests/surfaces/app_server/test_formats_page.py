@@ -60,9 +60,19 @@ def test_the_page_names_everything_that_a_session_writes(tmp_path: Path) -> None
     with ScriptedResponses([Story()] * 8) as model, AppClient(make_place(tmp_path, model.base_url)) as client:
         thread = client.start()
         client.run(thread, "Do it.", clientUserMessageId="c")
+        model.wait_for_requests(5)  # the sub-agent works beside it
         client.run(thread, "", input=[], toolOutput={"name": "mail", "output": "You have mail."})
         client.ask("thread/compact/start", {"threadId": thread})
-        client.wait(lambda _: client.methods().count("item/completed contextCompaction") == 1)
+        client.until(
+            lambda: (
+                sum(
+                    each["params"]["threadId"] == thread
+                    for each in client.told
+                    if each.get("method") == "turn/completed"
+                )
+                == 3
+            )
+        )
         client.run(thread, "And now?")
         client.ask("thread/rollback", {"threadId": thread, "numTurns": 1})
         client.ask("thread/name/set", {"threadId": thread, "name": "called so"})

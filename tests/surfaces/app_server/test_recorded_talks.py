@@ -91,6 +91,7 @@ class Replay:
             else:
                 self._hear(message)
             if number == last:
+                self._client.answer(message["id"])  # else the model may be done before the server has read it
                 self._held.set()
 
     def _say(self, message: Json) -> None:

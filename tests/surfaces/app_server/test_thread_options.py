@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from app_server.app_client import AppClient
 
-from anchors.scripted_responses import ScriptedResponses, answer, failure, reply, say
+from anchors.scripted_responses import ScriptedResponses, answer, custom_call, failure, reply, say
 from exec_driver import make_place
 from pictures import png
 
@@ -262,6 +262,33 @@ def test_interrupts_that_come_together_are_all_answered(client: AppClient, model
     )
 
 
+def test_a_client_sets_the_mode_which_holds_until_it_sets_another_one(
+    client: AppClient, model: ScriptedResponses
+) -> None:
+    patch = "*** Begin Patch\n*** Add File: {}.txt\n+hello\n*** End Patch\n"
+    for number, name in enumerate(("a", "b", "c")):
+        model.add(answer(custom_call("apply_patch", patch.format(name), f"c{number}")), reply("Yes."))
+    thread = client.start()
+    plan = {"mode": "plan", "settings": {"model": "gpt-5.4", "reasoning_effort": "low"}}
+    client.run(thread, "plan it", collaborationMode=plan)
+    settings = client.notice("thread/settings/updated")["threadSettings"]
+    client.run(thread, "go on")
+    own = {"model": "gpt-5.5", "developer_instructions": "Work like a pair."}
+    client.run(thread, "do it", collaborationMode={"mode": "default", "settings": own})
+
+    assert settings["collaborationMode"]["mode"] == "plan"
+    assert [(each["model"], each["reasoning"]["effort"]) for each in model.requests[::2]] == [
+        ("gpt-5.4", "low"),
+        ("gpt-5.4", "low"),
+        ("gpt-5.5", "low"),
+    ]
+    assert sorted(path.name for path in client.place.cwd.glob("*.txt")) == ["c.txt"], "a plan changes nothing"
+    assert "Work like a pair." in str(model.inputs()[-1])
+    several: list[Json] = [{"mode": "wild", "settings": own}, {"mode": "plan", "settings": {}}, {"mode": "plan"}]
+    for wrong in several:
+        assert client.fail("turn/start", {"threadId": thread, "input": [], "collaborationMode": wrong})[0] == -32602
+
+
 def test_a_thread_whose_turn_failed_is_unread(client: AppClient, model: ScriptedResponses) -> None:
     model.add(failure("insufficient_quota"))
     turn = client.run(client.start(), "one")
@@ -269,3 +296,23 @@ def test_a_thread_whose_turn_failed_is_unread(client: AppClient, model: Scripted
 
     assert client.notice("thread/readState/changed")["readState"]["firstUnread"]["turnId"] == turn["id"]
     assert told.index("error") < told.index("thread/readState/changed") < told.index("turn/completed")
+
+
+@pytest.mark.parametrize("damage", ["emptied", "headless", "gone"])
+def test_a_file_that_was_damaged_hides_no_other_thread(tmp_path: Path, model: ScriptedResponses, damage: str) -> None:
+    model.add(reply("One."), reply("Two."))
+    place = make_place(tmp_path, model.base_url)
+    with AppClient(place) as client:
+        damaged, whole = client.start(), client.start()
+        for thread in (damaged, whole):
+            client.run(thread, "hello")
+    (path,) = (each for each in place.ledgers() if damaged in each.name)
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[200:] if damage == "headless" else b"")
+    with AppClient(place) as client:
+        listed = [each["id"] for each in client.ask("thread/list", {})["data"]]
+
+        assert listed == [whole]
+        assert client.fail("thread/resume", {"threadId": damaged})[0] == -32600

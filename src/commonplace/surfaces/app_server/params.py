@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from commonplace.config import Mode
 from commonplace.context.additional import AdditionalContext
 
 Json = dict[str, Any]
@@ -263,6 +264,22 @@ class ModelListParams(PageParams, frozen=True, kw_only=True):
     include_hidden: bool | None = None
 
 
+class CollaborationSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a mode, with the names that Codex gives them."""
+
+    model: str
+    reasoning_effort: str | None = None
+    developer_instructions: str | None = None
+    """Words about the mode, in place of those that it has."""
+
+
+class CollaborationModeParams(Params, frozen=True, kw_only=True):
+    """How the person and the model work together; in plan mode nothing is changed."""
+
+    mode: Mode
+    settings: CollaborationSettings
+
+
 class ToolOutputParams(Params, frozen=True, kw_only=True):
     """What another program says, as the output of a tool that nobody called."""
 
@@ -285,6 +302,8 @@ class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     summary: str | None = None
     personality: Literal["none", "friendly", "pragmatic"] | None = None
     output_schema: Json | None = None
+    collaboration_mode: CollaborationModeParams | None = None
+    """It comes before `model` and `effort`."""
     tool_output: ToolOutputParams | None = None
 
 

@@ -11,7 +11,7 @@ import msgspec
 from commonplace import config
 from commonplace.config import Settings
 from commonplace.config.sources import FILE
-from commonplace.errors import BadInput, UnknownThread
+from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.memory.edits.edits import NoteRequest
 from commonplace.models import catalog
 from commonplace.models.providers import choose
@@ -48,6 +48,7 @@ from commonplace.surfaces.app_server.shapes import (
     ThreadReadResult,
     TurnListResult,
     WireModel,
+    WireThread,
 )
 
 T = TypeVar("T")
@@ -76,10 +77,19 @@ async def thread_list(server: AppServer, client: Connection, params: ThreadListP
     )
     rows.sort(key=key, reverse=params.sort_direction != "asc")
     page, cursor = _page(rows, params.cursor, params.limit, lambda row: row.thread_id)
-    found = [await thread_views.stored(server, row.thread_id) for row in page]
+    found = [thread for row in page if (thread := await _stored(server, row)) is not None]
     wanted = None if params.model_providers is None else {*params.model_providers}
     data = [thread for thread in found if not wanted or thread.model_provider in wanted]
     return Reply(ThreadListResult(data=data, next_cursor=cursor, backwards_cursor=data[0].id if data else None))
+
+
+async def _stored(server: AppServer, row: ThreadRow) -> WireThread | None:
+    """Return a thread of a page; None if its file cannot be read any more, which hides no other thread."""
+    try:
+        return await thread_views.stored(server, row.thread_id)
+    except (CommonplaceError, OSError) as error:
+        server.log(f"A thread was left out of the list: {error}")
+        return None
 
 
 async def _rows(server: AppServer, sources: frozenset[str], *, archived: bool) -> list[ThreadRow]:

@@ -52,6 +52,11 @@ def _changes(server: AppServer, params: TurnStartParams) -> TurnChanges:
         changes["approval"] = thread_methods.approval_policy(params.approval_policy)
     if params.personality is not None:
         changes["personality"] = params.personality
+    if (wanted := params.collaboration_mode) is not None:
+        settings = wanted.settings
+        changes |= {"mode": wanted.mode, "model": thread_methods.model_name(server, settings.model)}
+        changes["mode_words"] = settings.developer_instructions
+        changes["effort"] = settings.reasoning_effort or params.effort
     if (allowed := params.sandbox_policy) is not None:
         changes["sandbox"] = _MODES[allowed.type]
         changes["network"] = allowed.network_access in (True, "enabled")
