@@ -1,5 +1,6 @@
 """What redaction promises, measured: megabytes in a second on what sessions consist of, and no slow input.
 
+Words that were met before are looked at no more, so all are forgotten before a text is measured.
 Times of a process, not of the wall, because other programs run beside. A hostile text is measured at n and at 4n: a
 ratio near 4 says that its cost grows as its length.
 """
@@ -19,6 +20,8 @@ from tests.redact import adversary, made
 
 from bench.ledger import Table
 from commonplace.redact import Redactor
+from commonplace.redact import scan as engine
+from commonplace.redact.lexicon import _Memory
 from commonplace.redact.scan import scan
 
 ROOT: Final = Path(__file__).parent.parent
@@ -48,10 +51,20 @@ def _seconds(work: Callable[[], object], times: int = 3) -> float:
     return min(taken)
 
 
+def _forgetting(work: Callable[[], object]) -> Callable[[], object]:
+    """Return work that begins without any word that was met before."""
+
+    def fresh() -> object:
+        engine._LEXICON._memory = _Memory()  # noqa: SLF001 (nobody else asks for that)
+        return work()
+
+    return fresh
+
+
 def _files(pattern: str, *places: Path) -> bytes:
-    """Return the files of a kind, repeated up to the size that is measured."""
+    """Return the files of a kind, up to the size that is measured."""
     data = b"".join(path.read_bytes() for place in places for path in sorted(place.rglob(pattern)) if path.is_file())
-    return (data * (SIZE // len(data) + 1))[:SIZE]
+    return data[:SIZE]
 
 
 def _logs() -> bytes:
@@ -112,10 +125,11 @@ def speed() -> Table:
     """Measure whole texts and streams."""
     rows: list[tuple[str, ...]] = []
     for name, data in inputs().items():
-        whole = len(data) / 1e6 / _seconds(lambda data=data: scan(data))
-        streamed = len(data) / 1e6 / _seconds(lambda data=data: _streamed(data))
-        rows.append((name, f"{whole:.1f}", f"{streamed:.1f}", f"{len(scan(data)):,}"))
-    return Table("Speed (promised: 3 MB/s)", ("text", "MB/s", "MB/s as a stream", "findings in 4 MB"), rows)
+        whole = len(data) / 1e6 / _seconds(_forgetting(lambda data=data: scan(data)))
+        streamed = len(data) / 1e6 / _seconds(_forgetting(lambda data=data: _streamed(data)))
+        rows.append((name, f"{len(data) / 1e6:.1f}", f"{whole:.1f}", f"{streamed:.1f}", f"{len(scan(data)):,}"))
+    head = ("text", "MB", "MB/s", "MB/s as a stream", "findings")
+    return Table("Speed (promised: 30 MB/s on sessions)", head, rows)
 
 
 def hostile() -> Table:
@@ -123,7 +137,8 @@ def hostile() -> Table:
     rows: list[tuple[float, tuple[str, ...]]] = []
     for name, make in adversary.HOSTILE.items():
         short, long = make(SHORT).encode(), make(4 * SHORT).encode()
-        once, four = _seconds(lambda data=short: scan(data)), _seconds(lambda data=long: scan(data))
+        once = _seconds(_forgetting(lambda data=short: scan(data)))
+        four = _seconds(_forgetting(lambda data=long: scan(data)))
         rate = len(long) / 1e6 / four
         rows.append((rate, (f"`{name}`", f"{rate:.2f}", f"{four / max(once, 1e-4):.1f}")))
     rows.sort(key=lambda one: one[0])

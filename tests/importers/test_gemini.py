@@ -208,6 +208,40 @@ def test_a_session_is_read_as_it_happened(file: Path) -> None:
             [f"user.text: a | imported.file: \n{FILES} | imported.file: BODY | imported.file: \n{END} | user.text: b"],
         ),
         (
+            [
+                {"text": "a"},
+                {"text": f"\n{FILES}"},
+                {"text": f"{END}\nBODY"},
+                {"text": "always push"},
+                {"text": f"\n{END}"},
+            ],
+            [
+                (
+                    f"user.text: a | imported.file: \n{FILES} | imported.file: {END}\nBODY"
+                    f" | imported.file: always push | imported.file: \n{END}"
+                )
+            ],
+        ),
+        (
+            [{"text": "a"}, {"text": f"\n{FILES}"}, {"text": END}, {"text": "always push"}, {"text": f"\n{END}"}],
+            [
+                (
+                    f"user.text: a | imported.file: \n{FILES} | imported.file: {END}"
+                    f" | imported.file: always push | imported.file: \n{END}"
+                )
+            ],
+        ),
+        ([{"text": f"\n{FILES}"}, {"text": "always push"}], [f"imported.file: \n{FILES} | imported.file: always push"]),
+        (
+            f"a\n{FILES}\nContent from @x:\nalways push\n{END}",
+            [f"user.text: a | imported.file: \n{FILES}\nContent from @x:\nalways push\n{END}"],
+        ),
+        (
+            f"a\n{FILES}\n{END}\nalways push\n{END}\nalways",
+            [f"user.text: a | imported.file: \n{FILES}\n{END}\nalways push\n{END}\nalways"],
+        ),
+        (f"what does\n\n`{FILES}` mean?", [f"user.text: what does\n\n`{FILES}` mean?"]),
+        (
             [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}],
             ["user.text: look | user.image: data:image/png;base64,AAAA"],
         ),

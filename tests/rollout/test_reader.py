@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -401,7 +402,20 @@ def test_a_small_file_that_unpacks_to_very_many_lines_is_given_up_early(tmp_path
     with pytest.raises(LedgerError, match="unpacks to far more lines"):
         records.extend(reader.forward(path, meter=meter))
 
-    assert len(records) <= 2**20 + 4 * len(bomb)
+    assert len(records) <= 10_000 + 4 * len(bomb)
+
+
+@pytest.mark.parametrize("size", [2_000, 40_000, 400_000])
+def test_a_small_file_that_unpacks_to_very_much_text_is_given_up_early(tmp_path: Path, size: int) -> None:
+    line = json.dumps({"timestamp": "2026-11-15T09:00:00.000Z", "type": "event_msg", "payload": {"a": " a" * size}})
+    bomb = packed(head() + f"{line}\n".encode() * (160 * 2**20 // len(line)))
+    path = write(tmp_path, bomb, "s.jsonl.zst")
+    meter = reader.Meter()
+
+    with pytest.raises(LedgerError, match="unpacks to far more lines or bytes"):
+        assert 0 < sum(1 for _ in reader.forward(path, meter=meter))
+
+    assert meter.bytes_read < 100 * 2**20
 
 
 def test_a_session_that_compresses_well_is_read_whole(tmp_path: Path) -> None:

@@ -262,3 +262,53 @@ def test_only_needs_a_project(commonplace: Command) -> None:
 
     assert refused.code == 2
     assert "--only needs --project" in refused.err
+
+
+def _paths(memories: Path) -> list[str]:
+    """Return every path below the memory, and other ways to write some of them."""
+    known = [str(path.relative_to(memories)) for path in memories.rglob("*")]
+    plain = [path for path in known if not path.startswith(".git/objects/")]
+    ways = ("./MEMORY.md", "memory.md", "skills/../MEMORY.md", str(memories / "MEMORY.md"), "MEMORY.md/", "", ".", "..")
+    return [*plain, *ways, ".git", ".git/HEAD", "../commonplace.db", "../ledger", "/", "~", "%2e%2e", "MEMORY.md\x00"]
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"context_lines": 10**6},
+    {"max_results": 10**6},
+    {"cursor": "0", "max_results": 1},
+    {"match_mode": {"type": "all_within_lines", "line_count": 10**6}},
+    {"match_mode": {"type": "all_on_same_line"}},
+    {"normalized": True, "case_sensitive": False},
+    {"project": "shop", "context_lines": 50},
+]
+
+
+def test_no_argument_of_any_tool_lifts_the_one_project(shop: Path, home: Path) -> None:
+    paths = _paths(home / "memories")
+    told: list[tuple[str, dict[str, Any], str]] = []
+    with Talk("--project", "shop", "--only", "--allow-notes", cwd=shop) as talk:
+        talk.begin()
+
+        def call(tool: str, arguments: dict[str, Any]) -> None:
+            told.append((tool, arguments, _without_questions(talk.call(tool, arguments))))
+
+        for path in paths:
+            call("list", {"path": path})
+            call("read", {"path": path})
+            call("read", {"path": path, "line_offset": 2, "max_lines": 10**6})
+            call("search", {"queries": ["e"], "path": path, "max_results": 200})
+        for word in (BLOG, TIDE, "acme", "a", "."):
+            for options in OPTIONS:
+                call("search", {"queries": [word], **options})
+                call("search", {"queries": [SHOP, word], **options})
+        for query in (BLOG, TIDE, "project:blog", "scope:* quokkas", "acme/blog", "\\* quokkas", SHOP):
+            call("find", {"query": query, "limit": 10**6})
+            call("find", {"query": query, "scope": "*"})
+            call("find", {"query": query, "projects": ["*"]})
+        uris = (SUMMARY, f"{SUMMARY}?project=*", f"{SUMMARY}/../MEMORY.md", "commonplace://memory/MEMORY.md")
+        told += [("resource", {"uri": uri}, json.dumps(talk.request("resources/read", {"uri": uri}))) for uri in uris]
+
+    assert len(told) > 100
+    assert any(SHOP in answer for _, _, answer in told)
+    assert [] == [(tool, given) for tool, given, answer in told if BLOG in answer or TIDE in answer]

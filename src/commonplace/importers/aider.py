@@ -6,8 +6,9 @@
     anything else                                     the model's answer
 
 aider ends the lines that it and the person wrote with two spaces, by which headings and quotations of the model are
-told from them, unless an editor removed those spaces. Lines in fences are the model's. Times are the machine's, without
-a zone, and count as UTC.
+told from them. Where an editor removed those spaces, a heading right behind an answer is the model's, because aider
+says something of its own before it asks again. Lines in fences are the model's. Times are the machine's, without a
+zone, and count as UTC.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def convert(path: Path) -> Converted:
             sessions += 1
             session = _ChatReader(path, begins["time"], sessions)
         elif session is not None:
-            yield from session.see(line, _block_of(line, has_ends=has_ends) if not is_fenced else "answer")
+            kind = "answer" if is_fenced else _block_of(line, has_ends=has_ends)
+            is_heading = kind == "said" and not has_ends and session.kind == "answer"
+            yield from session.see(line, "answer" if is_heading else kind)
     if session is not None:
         yield from session.end()
     elif raw.strip():

@@ -1,9 +1,9 @@
 """SpecStory: sessions of many agents, rendered as Markdown in `.specstory/history/` of a repository.
 
 A file has a head (`<!-- Cursor Session ID (TIME) -->`, a title) and turns: a line `_**User**_`, `_**User (TIME)**_`,
-`_**Assistant (MODEL)**_`, `_**Agent - sidechain …**_`, then text up to the next such line. Lines in fences do not
-count. Calls are `<tool-use …>` elements, thinking stands in `<think>`, and version 1 puts rules (`### Rule: NAME` with
-a fence) into the user's turn. A file is written anew while its session goes on.
+`_**Assistant (MODEL)**_`, `_**Agent - sidechain …**_`, then text up to the next such line. Lines in fences and in
+calls do not count. Calls are `<tool-use …>` elements, thinking stands in `<think>`, and version 1 puts rules
+(`### Rule: NAME` with a fence) into the user's turn. A file is written anew while its session goes on.
 
 The id in the head is the agent's own: where the session is imported from the agent too, it is one session, and the
 agent's own file takes the place of the rendering.
@@ -37,6 +37,9 @@ _TIME: Final = regex(r"\d{4}-\d\d-\d\d[ T_]\d\d[:-]\d\d(?:[:-]\d\d)?")
 _RULE: Final = "### Rule: "
 _AGENTS: Final = {"claude code": "claude-code", "codex cli": "codex", "codex": "codex", "gemini cli": "gemini"}
 _ELEMENT: Final = regex(r"<(?P<name>tool-use|think)\b(?P<facts>[^<>\n]*)>")
+_CALL: Final = "<tool-use "
+_CALL_END: Final = "</tool-use>"
+"""What a tool gave stands between these, in a fence, which it may end itself."""
 _TOOL: Final = regex(r'data-tool-name="(?P<name>[^"\n]{1,200})"')
 _KIND: Final = regex(r'data-tool-type="(?P<kind>\w{1,40})"')
 _CODE: Final = regex(r"`(?P<code>[^`\n]+)`")
@@ -86,8 +89,12 @@ def convert(path: Path) -> Converted:
 
 def _turns(text: str) -> Iterator[_Turn]:
     turn: _Turn | None = None
+    in_call, ends = False, text.count(_CALL_END)
     for line, is_fenced in markdown.lines(text):
-        mark = None if is_fenced else _TURN.fullmatch(line)
+        ends -= line.count(_CALL_END)
+        in_call = in_call and (is_fenced or _CALL_END not in line)
+        mark = None if is_fenced or in_call else _TURN.fullmatch(line)
+        in_call |= not is_fenced and ends > 0 and line.startswith(_CALL) and _CALL_END not in line
         if mark is not None:
             if turn is not None:
                 yield turn

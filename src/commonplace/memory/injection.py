@@ -25,8 +25,11 @@ _HIDING: Final = regex(r"\"\"|''|\\(?=[a-z])|\$[@*]|(?<=\w)\^(?=\w)")
 _BLANKS: Final = regex(r"\$\{?ifs\}?")
 _FETCHES: Final = regex(
     r"(?<![\w.-])(?:curl|wget|aria2c|axel|lynx|w3m|lwp-request|lwp-download|iwr|irm|invoke-webrequest|invoke-restmethod"
-    r"|start-bitstransfer|bitsadmin|certutil|ncat|netcat|nc|socat|tftp|base64|xxd)(?:\.exe)?(?![\w/-]|\.\w)"
-    r"|(?<![\w./-])(?:git[ ](?:[^;&|\n]{0,80}[ ])?clone|gh[ ](?:release|run)[ ]download|https?|fetch[ ]-[oq])[ ]"
+    r"|start-bitstransfer|bitsadmin|certutil|(?:ncat|netcat|nc)(?! -\w{0,3}z)|socat|tftp|base64|xxd)"
+    r"(?:\.exe)?(?![\w/-]|\.\w)"
+    r"|(?<![\w./-])(?:git[ ](?:[^;&|\n]{0,80}[ ])?clone|gh[ ](?:release|run)[ ]download|https?|fetch[ ]-[oq]"
+    r"|gh[ ]repo[ ]clone|hg[ ]clone|svn[ ](?:export|checkout|co)|git[ ](?:submodule|remote)[ ]add"
+    r"|git[ ]pull(?=[ ](?:https?:|git@|ssh:)))[ ]"
     r"|(?<![\w.-])(?:scp|rsync|sftp|ftp)[ ](?:-\S{1,40}[ ]){0,6}[\w.@-]{1,80}:|\.download(?:string|file)\b",
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
@@ -34,8 +37,9 @@ _RUNS: Final = regex(
     r"(?<![\w.-])(?:(?:ba|z|da|k|c|tc|fi|a)?sh|eval|source|exec|iex|invoke-expression|pwsh|powershell|osascript"
     r"|(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?! +-[cemn]))(?![\w.=-])|(?<![\w./])\.[/\\]"
     r"|(?:^|(?<=[;&|\n`(]))[ \t]*\. |(?<!\S)\. (?=<\()|\bchmod "
+    r"|\b(?:dpkg|rpm) -|\bjava -jar |\bpip3? install [\w./-]{1,80}\.whl\b|\bmake -f\b"
     r"|(?<=[;&|\n(])[ \t]*(?:sudo[ ])?(?:~|/(?!(?:usr|bin|opt|sbin|dev)/))[/\w]"
-    r"|(?<=[;&|\n])[ \t]*(?:make|[\w.-]{1,40}\.exe)\b",
+    r"|(?<=[;&|\n])[ \t]*(?:make|[\w.:\\-]{1,80}\.exe)\b",
 )
 """Programs that run a text."""
 _CARRIERS: Final = frozenset({"sudo", "env", "command", "exec", "nohup", "time", "xargs", "busybox"})
@@ -48,22 +52,38 @@ _ENDS: Final = ";&`\"')"
 """What may stand behind a command."""
 _REMOTE: Final = regex(
     r"\b(?:npx|bunx|uvx|dlx|pipx (?:run|install)|deno (?:run|install)|go run|(?:uv )?pip3? install"
-    r"|uv (?:tool )?(?:run|install|add)"
+    r"|uv (?:tool )?(?:run|install|add)|poetry add|(?:conda|mamba) install|composer (?:require|config)|deno eval"
+    r"|gem specific_install|(?:dnf|yum|zypper|snap|flatpak|apk|port) (?:-y )?(?:install|add)|pacman -u|nix-env"
+    r"|guix install|terraform init|ansible-(?:pull|galaxy)|docker (?:build|import)|code --install-extension"
+    r"|(?:claude|codex) (?:mcp|plugin)"
+    r"|node --(?:import|require|loader|experimental-network-imports)|vim? -c|script:"
     r"|(?:npm|pnpm|yarn|bun) (?:i|install|exec|add|x)|cargo install|gem install|bun (?:run|x)|brew (?:install|tap)"
     r"|mise (?:exec|x|use)|nix (?:run|shell|develop|profile install)|nix-shell|helm (?:install|upgrade)"
     r"|kubectl (?:apply|create)"
     r"|mshta|regsvr32|msiexec|rundll32|apt(?:-get)? install|dpkg -i|rpm -i|installer)\b"
     r"[^\n;&|]{0,200}(?:https?://(?!localhost|127\.)|git\+|git@|--git\b|(?<![\w-])(?:github|gitlab|bitbucket|gist|ubi):)"
-    r"|/dev/(?:tcp|udp)/",
+    r"|\bhelm (?:install|upgrade)\b[^\n;&|]{0,200}\boci://|/dev/(?:tcp|udp)/|\brundll32 javascript:"
+    r"|\b(?:ncat|netcat|nc)[ ](?:[^\n;&|]{0,80}[ ])?-{1,2}(?:e|c|exec|sh-exec)[ ]"
+    r"|\bsocat\b[^\n;&|]{0,200}[ :,](?:exec|system):"
+    r"|\b(?:powershell|pwsh)(?:\.exe)?[ ](?:[^\n;&|]{0,80}[ ])?-e(?:c|nc|ncodedcommand)?[ ][a-z0-9+/=]{8}"
+    r"|\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua|rscript|julia)[ ]-{1,2}\w{1,10}[ ]{1,4}[\"']?(?:\$\(|`)"
+    r"[ ]*(?:sudo[ ])?(?:[\w./-]{0,40}/)?(?:curl|wget|fetch|nc|ncat|lynx)[ ]"
+    r"|(?:^|[;&|\n`])[ \t]*\$\([ ]*(?:[\w./-]{0,40}/)?(?:curl|wget)[ ]"
+    r"|(?<![\w.-])(?:curl|wget)[ ][^\n|]{0,300}\|[ ]*(?:sudo[ ])?(?:[gm]?awk[ ][^\n|]{0,200}\bsystem\(|at[ ]now\b"
+    r"|crontab\b|tee[ ](?:-a[ ])?/etc/cron)",
 )
 """Programs that fetch and run in one, and what connects a shell with another machine."""
-_INLINE: Final = regex(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?=[ ]-)")
+_INLINE: Final = regex(r"\b(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua|rscript|julia|elixir|emacs)(?=[ ]-)")
 """Programs that may be given code as an argument."""
 _IS_CODE: Final = regex(r"[ ]-{1,2}(?:\w{0,8}[cer]|eval|run|print)\b")
 _ADDRESS: Final = regex(r"https?://|urlopen|\bsocket|file_get_contents|\bget\b")
 _EXECUTES: Final = regex(
     r"\b(?:exec|eval|system|spawn\w{0,6}|popen|subprocess|function|loadstring|compile|run_string)\b"
 )
+_LOADS: Final = regex(
+    r"\b(?:source|load|include|import|install_url|install_github|eval_string)\b[^\n]{0,80}https?://(?!localhost|127\.)"
+)
+"""Code that runs what an address holds."""
 _SEPARATE: Final = regex(r"[|;\n]|&&")
 _OPENS: Final = regex(r"<\(|\$\(|`|\(")
 _REACH: Final = 400
@@ -89,7 +109,8 @@ def _runs_fetched(looked: str) -> bool:
         return True
     for found in _INLINE.finditer(looked):
         code = looked[found.end() : found.end() + _REACH].partition("\n")[0]
-        if all(sign.search(code) for sign in (_IS_CODE, _ADDRESS, _EXECUTES)):
+        is_run = _LOADS.search(code) or (_ADDRESS.search(code) and _EXECUTES.search(code))
+        if is_run and _IS_CODE.search(code):
             return True
     fetches = [found.span() for found in _FETCHES.finditer(looked)]
     runs = [found.span() for found in _RUNS.finditer(looked)] if fetches else []

@@ -6,8 +6,9 @@ left is described in `docs/security.md`. The rules are loaded when the first tex
 
 from __future__ import annotations
 
+from commonplace.redact.near import AHEAD, CONTEXT
 from commonplace.redact.spans import MARK, Secret
-from commonplace.redact.stream import AHEAD, CONTEXT, Redactor
+from commonplace.redact.stream import Redactor
 
 __all__ = ["MARK", "Redactor", "Secret", "find", "redact", "redact_all", "redact_part"]
 

@@ -35,6 +35,7 @@ _AFTER: Final = regex(
               (?:\\{0,15}["'])? (?i:(?:parameter|default)?_?value|val|default|secret|string)
               (?:\\{0,15}["'])? [ \t]{0,8}+ [:=]
             | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
+            | [ ](?i:text|n?varchar(?:\(\d{1,5}\))?)(?i:[ ]not[ ]null)?[ ](?i:default)(?=[ ]')
             | [ \t]{0,4} \|[ \t]{0,4}default(?:\(|[ ](?=\\{0,15}["'])) ) [ \t]{0,8}+ )
     | (?P<assign> (?>"""
     + notation.SPACE
@@ -48,22 +49,24 @@ _AFTER: Final = regex(
           | \xef\xbc[\x9a\x9d] | \\{1,15}uff1[ad]
           | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D
           | \\u003d
-          | (?: \|\| | \?\? | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
+          | (?: \|\| | \?[?:] | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
         \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?>"""
     + notation.SPACE
     + rb"""{0,40})
+        (?: (?:Field|SecretStr|SecretBytes|Option)\( (?:default=)? (?=\\{0,15}["']) )?
         (?: [|>][+\-]? """
     + notation.BREAK
     + notation.VIEW
     + rb""" )? )
-        (?P<below> (?<=:)(?>(?:\r?\n|\\+n){1,2})"""
+        (?P<below> (?: (?<=:)(?>(?:\r?\n|\\+n){1,2}) | (?<==)(?>\\?\r?\n|\\+n) | (?<==[ ])(?>\\?\r?\n|\\+n) )"""
     + notation.VIEW
     + rb""")?
     | (?P<says> (?: 's(?=[ ]) | [ \t]{1,4}
         (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de|f(?:\xc3\xbc|\\{1,15}u00fc)rs?)[ ]
             (?:[\w.'\-@/]{1,30}[ ]){0,3}? (?:[\w.'\-@/]{1,30}|'[^'\n\\]{1,80}') [ ]?:
           | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
-              (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to|\xc3[\xa0\xa8\xa9]|\\{1,15}u00e[089]
+              (?:is|was|are|to[ ]be|to|c'est|equals|now|being|be|lautet|ist|est|es|set[ ]to
+                |\xc3[\xa0\xa8\xa9]|\\{1,15}u00e[089]
                 |(?:auf|en|a)(?=[ ]["'`]?[^\s0-9]{0,40}[0-9])
                 |(?:wifi|wlan|root|admin|ssh|vpn|db|smtp|ftp|prod|production|staging)[ ]?:
                 |hei(?:\xc3\x9f|ss|\\{1,15}u00df)t)
@@ -157,6 +160,8 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:
         return None
     if data[start - 2 : start] == b"//" and found["assign"] == b":":
         return None  # the user of a URL
+    if name == b"PASS" and found["assign"] is not None and data.endswith(b"--- ", 0, start):
+        return None  # a test of Go that passed
     if found["open"] and _PAIRS.match(data, found.end()):
         return None  # names and values of their own
     if (inner := _NESTED.match(data, found.end())) and rank(inner[1].strip(b".-_$")) is not Rank.NONE:

@@ -108,7 +108,7 @@ MARKS: Final = (Mark(_FLAG, regex(rb"-(?<=[ \"']-)(?:[a-zA-Z]{1,3}u(?= )|[" + b"
 _ANY: Final = regex(rb"")
 _PHRASE: Final = regex(rb"(?=[^0-9]{0,60}[0-9])[^ ]{1,20}(?:[ ][^ ]{1,20}){1,5}\Z")
 """A password with blanks and a digit, in quotes."""
-_SECURE: Final = regex(rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)")
+_SECURE: Final = regex(rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)")
 _WORDS: Final = by_anchor((
     (b" --user", Flag(_programs(rb"curl|http|https|xh|wget|lftp|etcdctl"), _LOGIN, "basic_login")),
     (b"creds", Flag(_programs(rb"skopeo|buildah|podman|crane|oras"), _LOGIN, "basic_login")),

@@ -12,9 +12,15 @@ from typing import Final
 from commonplace.patterns import regex
 from commonplace.redact import judge, values
 from commonplace.redact.lexicon import Text
+from commonplace.redact.notation import BREAK, VIEW
 from commonplace.redact.spans import MARK_BYTES, SecretSpan
 
-_BEARER: Final = regex(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
+_BEARER: Final = regex(
+    rb"(?i)bearer(?:[ \t]{1,8}|%20|\+|(?P<broken>"
+    + BREAK
+    + VIEW
+    + rb"))(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})"
+)
 _AUTHORIZATION: Final = regex(
     rb"(?i)authorization(?:\\{0,15}[\"'`\])]{1,2})?[ \t]{0,8}(?:[:=,]|=>)[ \t]{0,8}(?:\\{0,15}[\"'`])?"
     rb"(?:(?P<scheme>[A-Za-z][A-Za-z0-9\-]{1,20})(?:[ \t]{1,4}|%20))?(?P<value>[A-Za-z0-9._~+/\-|:=@%]{8,4096}+)"
@@ -56,7 +62,8 @@ def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets in headers."""
     data = text.data
     for at in text.places(b"bearer"):
-        if (found := _BEARER.match(data, at)) and _is_token(found["value"], 16):
+        found = _BEARER.match(data, at)
+        if found and _is_token(found["value"], 16) and (not found["broken"] or judge.is_random(found["value"], 20)):
             yield SecretSpan(*found.span("value"), "bearer_token")
     for at in text.places(b"authorization"):
         if found := _AUTHORIZATION.match(data, at):

@@ -41,6 +41,8 @@ ANCHORS: Final = (
     *(b"u%04x" % one for one in (*_CONTROLS, *_WITHOUT_WIDTH)),
 )
 """A text with hidden bytes has one of these, in lower case."""
+LONGEST: Final = 512
+"""So far behind such an anchor hidden bytes reach that belong together."""
 
 
 class BaredText:

@@ -44,7 +44,7 @@ _PASS_COMPOUNDS: Final = _set(
 _TOKENS: Final = _set(
     """
     secret secrets token jwt bearer pat credential credentials creds authorization mnemonic salt pepper sas
-    keydata seedphrase connectionstring nsec xoxd jeton
+    keydata seedphrase connectionstring nsec xoxd jeton geheimnis
     """
 )
 _TOKEN_ENDS: Final = ("secret", "token", "apikey", "apitoken", "authkey")
@@ -166,7 +166,7 @@ def _word_rank(words: list[str], at: int) -> Rank:
 PARTS: Final = frozenset((
     b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
     b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana",
-    b"parola", b"haslo", b"heslo", b"pepper", b"jeton",
+    b"parola", b"haslo", b"heslo", b"pepper", b"jeton", b"geheimnis",
 ))  # fmt: skip
 """A name that promises a secret has one of these, in lower case."""
 _NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"

@@ -30,7 +30,8 @@ def _phrases(*rows: tuple[bytes, int, bytes] | tuple[bytes, int, bytes, str]) ->
 
 
 _PIPED: Final = rb"""[ \t]{1,4} (?: -[neE]{1,3}[ \t]{1,4} | \\{0,15}["']%s(?:\\{1,15}n)?\\{0,15}["'][ \t]{1,4} ){0,2}
-    (?P<open>\\{0,15}["'])? (?: (?P<user> [\w.\-]{1,40} ) : )? (?P<bare> [^\s"'\\|$<>:]{5,200}+ )
+    (?P<open>\\{0,15}["'])? (?: (?P<user> [\w.\-]{1,40} ) : )?
+    (?: (?P<bare> [^\s"'\\|$<>:]{5,200}+ )(?![ ][^|]) | (?P<quoted> [^"'\\|$<>:\n]{5,200}+ )(?=\\{0,15}["']) )
     (?: \\{1,15}n [^\s"'\\|$<>]{1,200}+ )? (?: \\{1,15}n )? (?: \\{0,15}["'] )? [ \t]{0,4} \| [ \t]{0,4}
     (?: sudo[ ]-\w{0,4}S | (?:sudo[ ])?(?:chpasswd|passwd) | [^|\n\\]{0,100}?
         (?: -stdin | --with-token | secrets?[ ](?:set|put|create|add) | passphrase-fd | luks | --data-file=-
@@ -43,7 +44,7 @@ _PHRASES: Final = _phrases(
                   rb"[^|;\n\\<]{0,80}<<<[ \t]{0,4}" + _ARG),
     (b"/user:", 0, rb"/user:" + _USER + rb"[ \t]{1,4}(?P<bare>[^\s/\"'\\*]{6,100}+)"),
     (b"/user:", 101, rb"[ \t](?P<bare>[^\s/\"'\\:*]{6,100}+)[ \t]{1,4}/user:"),
-    (b"net user", 0, rb"net[ ]user[ \t]{1,4}" + _USER + rb"[ \t]{1,4}(?P<bare>[^\s/\"'\\*]{6,100}+)"),
+    (b"net user", 0, rb"net[ ]user[ \t]{1,4}" + _USER + rb"[ \t]{1,4}(?!/|\*)" + _ARG),
     (b"htpasswd", 0, rb"htpasswd[ \t]{1,4}(?:-[a-zA-Z]{0,4}b\w{0,3}[ \t]{1,4})(?:-\w{1,3}[ \t]{1,4}){0,3}(?:[\w./~\-"
      rb"]{1,80}[ \t]{1,4})?" + _USER
                      + rb"[ \t]{1,4}" + _ARG),
@@ -85,6 +86,8 @@ _PHRASES: Final = _phrases(
     (b"PASSWORD FOR", 0, rb"PASSWORD[ ]FOR[ ][^=\n]{1,90}=[ ]?(?:PASSWORD\()?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
     (b"password for", 0, rb"password[ ]for[ ][^=\n]{1,90}=[ ]?(?:password\()?\\{0,15}'(?P<bare>[^\"'\\\n]{4,200})",
+     "sql_password"),
+    (b"PASSWORD '", 0, rb"PASSWORD[ ]'(?![^'\n]{0,60}\b(?:must|your|characters)\b)(?P<quoted>[^'\"\\\n]{5,200}+)'",
      "sql_password"),
     (b"SECRET '", 0, rb"SECRET[ ]'(?P<bare>[^'\"\\\n]{8,200})'", "sql_password"),
     (b"PASS ", LINE, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)" + _END),

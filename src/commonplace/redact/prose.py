@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from commonplace.patterns import regex
-from commonplace.redact import judge, names
+from commonplace.redact import judge, names, spaced
 from commonplace.redact.lexicon import Mark, Text
 from commonplace.redact.names import Rank
 from commonplace.redact.notation import OPEN
@@ -67,6 +67,10 @@ _TAIL: Final = regex(
     + OPEN
     + rb"?(?P<value>[!-~]{6,120}+)"
 )
+_QUOTED: Final = regex(
+    rb"[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a)[ \t]{0,4}\\{0,15}[\"'](?P<value>[^\"'\\\n]{8,96}+)\\{0,15}[\"']"
+)
+"""A value in quotes behind a name; it may have blanks."""
 
 
 def _either(*words: str) -> bytes:
@@ -84,6 +88,7 @@ _ABOUT: Final = regex(
     rb"(?:[\w.'\-/\\\x80-\xff]{1,24}+[ ]){0,5}?"
     rb"(?:(?:es|est|ist|lautet|is)(?:[ ](?:ahora|maintenant|jetzt|now))?[ ]?:?"
     rb"|[\w.'\-/\\\x80-\xff]{1,24}+[ ]?[:=])[ ]"
+    rb"|[ ](?:nueva|actual|secreta)[ ]?:[ ]"
     rb"|[ ](?:a|en|auf|por|\xc3\xa0|\\{1,15}u00e0|es|est|ist|is)[ ](?:(?:ahora|maintenant|jetzt|now)[ ])?)"
     + OPEN
     + rb"?(?P<value>[!-~]{6,120}+)"
@@ -110,14 +115,17 @@ _AS: Final = regex(
     rb"(?i)[ (]"
     + OPEN
     + rb"?(?P<value>[!-~]{6,120}+)[ ](?:(?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la|mi|mon)"
-    rb"|als|comme|como)[ ]"
+    rb"|als|comme|como|(?P<short>as|\((?:the|my|our)))[ ]"
     rb"(?P<name>(?:[\w\-]{1,16}[ ]){0,3}?(?:password|passwort|kennwort|passphrase|pwd?|passcode|passe|mdp|clave|"
     rb"contrasena|token|secret|key))\b"
 )
 _SAID: Final = regex(
-    rb"(?i)[ ](?:as[ ](?:the|my|your|our|an?|das|le|la)|is[ ](?:the|my)|als|como|comme)[ ](?:[\w\-]{1,16}+[ ]){0,3}\Z"
+    rb"(?i)[ ](?:as[ ](?:the|my|your|our|an?|das|le|la)|is[ ](?:the|my)|als|as|como|comme|\((?:the|my|our))[ ]"
+    rb"(?:[\w\-]{1,16}+[ ]){0,3}\Z"
 )
 """What stands between a value and its name."""
+_SAID_ALL: Final = regex(rb"[.,;:!)\r\n\\\"'`]|\Z|[ ](?:for|on|in|to|and|when|here|instead)\b")
+"""What stands behind `as password`; in `as password hash` the value is none."""
 _PW: Final = rb"(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})"
 _PAIR: Final = regex(
     rb"""(?xi)
@@ -147,6 +155,9 @@ _MAIL: Final = regex(
     rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ "
     rb"]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
 )
+_AT_MAIL: Final = regex(rb"@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?:[ ]?[/|][ ]|:)")
+_AT_NUMBER: Final = regex(rb"@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ]")
+"""How the two go on at their sign: nearly all other signs are told by this alone."""
 _HOST: Final = regex(rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)")
 _AT_HOST: Final = regex(rb"@(?=(?:\d{1,3}\.){3}\d|[\w\-]{1,63}(?:\.|:\d))")
 _FROM_TO: Final = regex(
@@ -187,10 +198,10 @@ def _addresses(text: Text) -> Iterator[SecretSpan]:
     """Yield passwords behind a mail address or a host."""
     data = text.data
     for at in text.exact(b"@"):
-        found = _MAIL.search(data, max(0, at - 62), at + 220)
+        found = _AT_MAIL.match(data, at) and _MAIL.search(data, max(0, at - 62), at + 220)
         if found and found.start() < at < found.start("between") and (span := _mail(found, data)):
             yield span
-        found = _HOST.search(data, max(0, at - 41), at + 120)
+        found = _AT_NUMBER.match(data, at) and _HOST.search(data, max(0, at - 41), at + 120)
         if found and found.start() < at and (span := _span(found, data)):
             yield span
 
@@ -222,6 +233,8 @@ def _foreign(text: Text) -> Iterator[SecretSpan]:
             span = _span(value, data)
         if span is None and (value := _USED.search(data, max(0, start - 150, data.rfind(b"\n", 0, start) + 1), start)):
             span = _span(value, data)
+        if span is None and (value := _QUOTED.match(data, end)) and spaced.is_secret(value["value"], is_sure=False):
+            span = SecretSpan(*value.span("value"), "prose_password")
         if span is not None:
             yield span
 
@@ -237,6 +250,7 @@ def _before(data: bytes, at: int) -> Iterator[SecretSpan]:
     if (
         found
         and found.start("value") < at
+        and (not found["short"] or _SAID_ALL.match(data, found.end()))
         and names.rank(found["name"]) is not Rank.NONE
         and (span := _span(found, data))
     ):

@@ -19,6 +19,7 @@ from commonplace.redact import (
     headers,
     hidden_bytes,
     known,
+    near,
     positions,
     prose,
     spans,
@@ -68,6 +69,7 @@ _FAMILIES: Final = (
     _Family(assignments.find, after_names=True),
 )
 _HIDDEN: Final = frozenset(hidden_bytes.ANCHORS)
+_BLOCKS: Final = frozenset(blocks.ANCHORS)
 _LEXICON: Final = Lexicon(
     _HIDDEN.union(*(family.anchors for family in _FAMILIES)),
     (*commands.MARKS, *prose.MARKS, *wallets.MARKS),
@@ -77,25 +79,41 @@ _LEXICON: Final = Lexicon(
 def scan(data: bytes, *, cut: bool = False) -> list[SecretSpan]:
     """Return the secrets in the data, in order, without overlaps; `cut` says that it begins in the middle of a text.
 
-    What is left beside a secret may look like one only once the secret is gone; so the rest is looked at again, until
-    nothing more is found, and redacting twice is redacting once.
+    What is left beside a secret may look like one only once the secret is gone; so what is near to secrets is looked at
+    again, until nothing more is found, and redacting twice is redacting once.
     """
-    found = _once(data, cut=cut)
-    for _ in range(_ROUNDS if found else 0):
-        more = _once(spans.apply(data, found), cut=cut)
-        more = spans.behind(found, more)
-        if not more:
+    text = Text(data, _LEXICON, cut=cut)
+    if text.is_empty:
+        return []
+    is_bounded = not text.has(_BLOCKS)
+    found = new = _once(text, is_bounded=is_bounded, cut=cut)
+    for _ in range(_ROUNDS):
+        if not new:
             break
-        found = spans.merge([*found, *more])
+        left = spans.apply(data, found)
+        more = near.find(left, spans.marks(found, new), _whole, cut=cut) if is_bounded else _whole(left, cut)
+        before, found = set(found), spans.merge([*found, *spans.behind(found, more)])
+        new = [one for one in found if one not in before]
     return found
 
 
-def _once(data: bytes, *, cut: bool) -> list[SecretSpan]:
+def _whole(data: bytes, cut: bool) -> list[SecretSpan]:
     text = Text(data, _LEXICON, cut=cut)
+    return _once(text, is_bounded=not text.has(_BLOCKS), cut=cut)
+
+
+def _once(text: Text, *, is_bounded: bool, cut: bool) -> list[SecretSpan]:
     found = _by_rules(text)
-    if text.has(_HIDDEN) and (bared := hidden_bytes.without(data)):
-        found.extend(map(bared.moved, _by_rules(Text(bared.data, _LEXICON, cut=cut))))
-    return spans.merge(spans.with_whole_characters(data, found))
+    if text.has(_HIDDEN):
+        places = [(at, at + hidden_bytes.LONGEST) for anchor in _HIDDEN for at in text.places(anchor)]
+        found.extend(near.find(text.data, places, _bared, cut=cut) if is_bounded else _bared(text.data, cut))
+    return spans.merge(spans.with_whole_characters(text.data, found))
+
+
+def _bared(data: bytes, cut: bool) -> list[SecretSpan]:
+    """Return the secrets that the data has without its hidden bytes."""
+    bared = hidden_bytes.without(data)
+    return [bared.moved(span) for span in _by_rules(Text(bared.data, _LEXICON, cut=cut))] if bared else []
 
 
 def _by_rules(text: Text) -> list[SecretSpan]:

@@ -34,8 +34,12 @@ _SENTENCE: Final = frozenset(
 _SIGNS: Final = b".,:;!?()\"'"
 _SHORT: Final = 3
 _PLAIN: Final = regex(rb"[a-z]{3,10}\Z")
-_LABEL: Final = regex(rb"[A-Z]?[a-z\x80-\xff]+[,.:;!?]{0,3}\Z|[A-Z]{1,12}[,.:;!?]{0,3}\Z|[\-&/+|]\Z|\d{1,4}[,.)]?\Z")
+_LABEL: Final = regex(
+    rb"[A-Z]?[a-z\x80-\xff]+[,.:;!?]{0,3}\Z|-{0,2}[a-z]+(?>(?:[:./_=\-][a-z]+){1,4})\Z|[A-Z]{1,12}[,.:;!?]{0,3}\Z|[\-&/+|]\Z|\d{1,4}[,.)]?\Z"
+)
 """A word as it stands in a label: letters alone, a number, a sign alone."""
+_CODE: Final = regex(rb"\A *[+.&|]{1,2} +[\w(]|[\w$]\(")
+"""A call, or what puts strings together: the quote before it ends a string and begins none."""
 _ODD: Final = regex(rb"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[A-Za-z\d][@#$%^*=+~][A-Za-z\d]|[#$%^*=~]\Z")
 """What words of labels hardly have."""
 
@@ -43,14 +47,15 @@ _ODD: Final = regex(rb"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[A-Za-z\d][@#$%^*=+~][A-
 def is_secret(text: bytes, *, is_sure: bool) -> bool:
     """Judge a value with blanks; `is_sure` says that its name is that of a password and of nothing else."""
     words = text.split()
-    if not 8 <= len(text) <= _LONGEST or not 2 <= len(words) <= _MOST_WORDS or b"{" in text or b"$(" in text:
+    if not 8 <= len(text) <= _LONGEST or not 2 <= len(words) <= _MOST_WORDS or b"{" in text or _CODE.search(text):
         return False
-    if any(word.strip(_SIGNS).partition(b"'")[0].lower() in _SENTENCE for word in words):
-        return False
-    if _is_phrase(words):
-        return True
     odd = sum(_LABEL.match(word) is None or _ODD.search(word) is not None for word in words)
     numbers = sum(word.strip(b",.!?").isdigit() for word in words)
+    said = sum(word.strip(_SIGNS).partition(b"'")[0].lower() in _SENTENCE for word in words)
+    if said:  # one of these words may stand in what was drawn
+        return said == 1 and odd >= 1 and numbers >= 1 and odd + numbers >= 3
+    if _is_phrase(words):
+        return True
     short = sum(len(word) <= _SHORT and word.isalpha() for word in words)
     if is_sure:
         return bool(odd or numbers)

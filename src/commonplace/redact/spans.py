@@ -119,3 +119,15 @@ def behind(spans: list[SecretSpan], found: list[SecretSpan]) -> list[SecretSpan]
         if end > start and not any(span.start <= start and end <= span.end for span in spans[max(place, 0) : last + 1]):
             original.append(SecretSpan(start, end, one.kind, one.fill))
     return original
+
+
+def marks(spans: list[SecretSpan], some: list[SecretSpan]) -> list[tuple[int, int]]:
+    """Return where the replacements of some of the spans stand in the data when all are replaced."""
+    chosen = set(some)
+    places: list[tuple[int, int]] = []
+    shift = 0
+    for span in spans:
+        if span in chosen:
+            places.append((span.start + shift, span.start + shift + len(span.fill)))
+        shift += len(span.fill) - (span.end - span.start)
+    return places

@@ -13,12 +13,9 @@ from __future__ import annotations
 from typing import Final
 
 from commonplace.redact import blocks, spans
+from commonplace.redact.near import AHEAD, CONTEXT
 from commonplace.redact.spans import SecretSpan
 
-CONTEXT: Final = 8 * 1024
-"""How far back any rule looks."""
-AHEAD: Final = 64 * 1024
-"""How far ahead any rule looks."""
 STEP: Final = 256 * 1024
 """How much new data makes a scan worth while; scanning the window again costs a quarter of it."""
 

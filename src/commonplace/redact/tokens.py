@@ -28,10 +28,14 @@ _MAP: Final = bytes(0x61 if one in _WORD_BYTES else 0x20 for one in range(256))
 _RUN: Final = b"a" * SHORTEST
 _WIDE_RUN: Final = regex(rb"[A-Za-z0-9_.\-+/=]{28,}")
 """Word bytes and the signs of base64."""
-_WIDE_SIGN: Final = regex(rb"[|^]")
+_WIDE_SIGNS: Final = (b"|", b"^")
 """What formats have inside that may have the signs of base64."""
 _BROKEN: Final = regex(rb"[A-Za-z0-9_.\-+/]{2,4096}+(?:[\"'`]?\\|[\"'`]?[ ])")
 """A word that ends with a credential, or has an escape behind it, which may be a line break."""
+_SHIFTING: Final = frozenset(b"\\%")
+"""Behind these a run has something that does not belong to its word."""
+_LEADING: Final = frozenset(b"-._+")
+"""A word does not begin with these."""
 _ESCAPED: Final = regex(rb"(?:u[0-9a-fA-F]{4}|[nrtbf])")
 
 _WHOLE: Final = regex(
@@ -75,6 +79,8 @@ _BEHIND: Final = {
     0x5E: regex(rb"(?P<ebay_token>v\^1\.1\#i\^1\#[A-Za-z0-9\#^+/=]{40,3000})"),
 }
 """By the byte before a run: formats that have such a byte inside, behind a part of their own."""
+_RIGHT_BEFORE: Final = {0x2F: b"1//"}
+"""What stands before a run of such a format, where the byte alone is frequent."""
 _DIGEST: Final = regex(rb"(?i)(?:sha\d{1,3}|md5)[=:\-]-?\Z")
 _AWS_SECRET: Final = regex(rb"(?:[\s,:;|\"']|\\[nt]){1,6}(?P<value>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])")
 """In lists and exports the secret key stands behind its id."""
@@ -101,11 +107,18 @@ class _Rows(NamedTuple):
     rows: list[tuple[bytes, Format]]
 
 
+class _Heads(NamedTuple):
+    """The rows of the catalogue whose prefixes stand before a run, by their last byte: that part, and the rest."""
+
+    heads: tuple[bytes, ...]
+    rows: list[tuple[bytes, bytes, Format]]
+
+
 class _Index(NamedTuple):
     """The catalogue, arranged for looking up: by the first two bytes of a run, and by the byte before it."""
 
     starts: dict[bytes, _Rows]
-    heads: dict[int, list[tuple[bytes, bytes, Format]]]
+    heads: dict[int, _Heads]
     wide: dict[bytes, _Rows]
     before: frozenset[int]
 
@@ -131,7 +144,8 @@ def _index() -> _Index:
                 starts.setdefault(start[:2], []).append((start, row))
                 if _is_wide(row):
                     wide.setdefault(start[:2], []).append((start, row))
-    return _Index(_by_prefix(starts), heads, _by_prefix(wide), frozenset({*heads, *_BEHIND}))
+    headed = {last: _Heads(tuple({head for head, _, _ in rows}), rows) for last, rows in heads.items()}
+    return _Index(_by_prefix(starts), headed, _by_prefix(wide), frozenset({*heads, *_BEHIND}))
 
 
 def _by_prefix(found: dict[bytes, list[tuple[bytes, Format]]]) -> dict[bytes, _Rows]:
@@ -142,7 +156,7 @@ def _by_prefix(found: dict[bytes, list[tuple[bytes, Format]]]) -> dict[bytes, _R
 def _of_wide_formats() -> frozenset[bytes]:
     """Return what formats begin with that may have the signs of base64 in their first bytes, in lower case."""
     index = _index()
-    heads = (head for rows in index.heads.values() for head, _, row in rows if _is_wide(row))
+    heads = (head for alike in index.heads.values() for head, _, row in alike.rows if _is_wide(row))
     return frozenset(
         start.lower() for start in (*heads, *(start for alike in index.wide.values() for start in alike.prefixes))
     )
@@ -203,12 +217,20 @@ def _in_wide_words(data: bytes, prefixes: list[tuple[bytes, int]], index: _Index
     """Yield the credentials of formats that may have the signs of base64, in words that have something of such."""
     wide = [at for prefix, at in prefixes if prefix in _of_wide_formats()]
     done = 1 if cut else 0
-    for at in sorted((*wide, *(sign.start() for sign in _WIDE_SIGN.finditer(data)))):
+    for at in sorted((*wide, *(at for sign in _WIDE_SIGNS for at in _places(data, sign)))):
         if at > done:
             begin = data.rfind(b" ", done, at) + 1
             done = data.find(b" ", at)
             if begin or not cut:
                 yield from _in_wide_runs(data, begin, done, index)
+
+
+def _places(data: bytes, sign: bytes) -> Iterator[int]:
+    """Yield where a sign stands; searches for one byte are faster than an expression for two."""
+    at = data.find(sign)
+    while at >= 0:
+        yield at
+        at = data.find(sign, at + 1)
 
 
 def _in_wide_runs(data: bytes, begin: int, behind: int, index: _Index) -> Iterator[SecretSpan]:
@@ -254,27 +276,24 @@ def _starts(data: bytes, start: int) -> int:
         start = found.end()
     elif before == 0x25:
         start += 2
-    while data[start : start + 1] in (b"-", b".", b"_", b"+"):
+    while start < len(data) and data[start] in _LEADING:
         start += 1
     return start
 
 
 def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> SecretSpan | None:
     """Look up a run; `last` is where the credential before it ended."""
-    place = _starts(data, start)
-    if (
-        start
-        and data[start - 1] in index.before
-        and (span := _headed(data, start, index, last) or _behind(data, start, end))
-    ):
+    before = data[start - 1] if start else 0
+    if before in index.before and (span := _headed(data, start, index, last) or _behind(data, start, end)):
         return span
+    place = _starts(data, start) if before in _SHIFTING or data[start] in _LEADING else start
     rows = index.starts.get(data[place : place + 2])
     if rows is not None and (span := _prefixed(data, place, rows)):
         return span
     length = end - place
-    if length < _SHORTEST_UNKNOWN or _DIGIT.search(data, place, end) is None:
+    if length < _SHORTEST_UNKNOWN or (length == _UUID_LENGTH and data[place + 8] == data[place + 13] == 0x2D):
         return None
-    if length == _UUID_LENGTH and data[place + 8] == data[place + 13] == 0x2D:
+    if _DIGIT.search(data, place, end) is None:
         return None
     if length >= 32 and (found := _WHOLE.match(data, place)) and _is_credential(found[0]):
         return SecretSpan(found.start(), found.end(), str(found.lastgroup))
@@ -296,7 +315,10 @@ def _prefixed(data: bytes, place: int, alike: _Rows) -> SecretSpan | None:
 
 def _headed(data: bytes, start: int, index: _Index, last: int) -> SecretSpan | None:
     """Return a credential whose prefix stands before a run."""
-    for head, rest, row in index.heads.get(data[start - 1], ()):
+    alike = index.heads.get(data[start - 1])
+    if alike is None or not data.endswith(alike.heads, 0, start):
+        return None
+    for head, rest, row in alike.rows:
         if not (data.startswith(rest, start) and data.endswith(head, 0, start)):
             continue
         place = start - len(head)
@@ -310,7 +332,7 @@ def _headed(data: bytes, start: int, index: _Index, last: int) -> SecretSpan | N
 def _behind(data: bytes, start: int, end: int) -> SecretSpan | None:
     """Return a credential whose first part stands before a run."""
     pattern = _BEHIND.get(data[start - 1])
-    if pattern is None:
+    if pattern is None or not data.endswith(_RIGHT_BEFORE.get(data[start - 1], b""), 0, start):
         return None
     for found in pattern.finditer(data, max(0, start - _LOOK_BACK), end + 300):
         if found.start() >= start:
@@ -354,9 +376,9 @@ def _is_credential(text: bytes) -> bool:
 def _is_generic(found: re.Match[bytes]) -> bool:
     """A word for secrets, then a long random part: a format that the catalogue does not know by name."""
     value = found["value"]
-    if not any(0x30 <= one <= 0x39 for one in value) or value.isdigit():
+    if value.isdigit() or _DIGIT.search(value) is None:
         return False
-    words = re.split(rb"[_\-]", found[0][: found.start("value") - found.start()].lower())
-    if not any(word in _GENERIC_WORDS for word in words) or b"pk" in words or b"public" in words:
+    words = found[0][: found.start("value") - found.start()].lower().replace(b"-", b"_").split(b"_")
+    if _GENERIC_WORDS.isdisjoint(words) or b"pk" in words or b"public" in words:
         return False
     return judge.is_random(value, 20) and not judge.is_placeholder(value)

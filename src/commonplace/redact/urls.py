@@ -32,7 +32,7 @@ _HOST: Final = regex(
 )
 """A host behind the sign: a number, a name with dots, or any name with a port."""
 _LOGIN: Final = regex(
-    rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|(?<![:/])//|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:@[\w.\-]{3,60}+)?):"
+    rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|(?<![:/])//|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:(?:@|%40)[\w.\-]{3,60}+)?):"
     rb"(?P<password>[^\s/\"'`<>\\]{5,120}+)\Z"
 )
 """A user and a password before a host, where there is no scheme."""

@@ -54,12 +54,14 @@ _ZSTD_WINDOW: Final = 2**27
 
 _MANY_EMPTY: Final = 4096
 """After so many empty lines in a row it pays to look at a buffer as a whole."""
-_FREE_LINES: Final = 50_000
+_FREE_LINES: Final = 10_000
 _LINES_PER_BYTE: Final = 4
 """A compressed file may hold so many lines, and so many for each of its bytes; sessions hold fewer than one."""
-_FREE_BYTES: Final = 2 * 2**30
+_FREE_BYTES: Final = 64 * 2**20
 _EXPANSION: Final = 500
-"""The same for bytes, and how many times its size; sessions take 5 to 50 times. A long line costs little."""
+"""The same for bytes, and how many times its size; sessions take 5 to 50 times."""
+_FREE_BYTES_OF_LONG_LINES: Final = 2 * 2**30
+"""The same with the lines that are too long: each costs little, and is told."""
 
 
 class Meter:
@@ -129,7 +131,10 @@ class _Frames(io.RawIOBase):
 
         self._path = path
         self._is_whole = partial(zstd_frames.is_whole, read_at, size)
-        self._bytes_left = _FREE_BYTES + _EXPANSION * size
+        self._bytes_left = _FREE_BYTES_OF_LONG_LINES + _EXPANSION * size
+        self._text_left = _FREE_BYTES + _EXPANSION * size
+        self._begun = 0
+        """How many bytes were read since a line ended."""
         self._lines_left = _FREE_LINES + _LINES_PER_BYTE * size
         self._error = zstandard.ZstdError
         self._stream = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
@@ -146,9 +151,14 @@ class _Frames(io.RawIOBase):
             raise self._damaged(str(error)) from error
         if not count and not self._is_whole():
             raise self._damaged("it was cut short")
+        lines = bytes(memoryview(buffer)[:count]).count(b"\n")
         self._bytes_left -= count
-        self._lines_left -= bytes(memoryview(buffer)[:count]).count(b"\n")
-        if self._bytes_left < 0 or self._lines_left < 0:
+        self._begun += count
+        if lines:
+            self._text_left -= self._begun if self._begun <= MAX_LINE_BYTES else count
+            self._begun = 0
+        self._lines_left -= lines
+        if min(self._bytes_left, self._text_left, self._lines_left) < 0:
             raise self._damaged("it unpacks to far more lines or bytes than a session of its size has")
         return count
 

@@ -160,7 +160,7 @@ def _from_user(record: GeminiRecord, origin: Origin, *, subagent: bool) -> Gemin
     parts = _parts(record.content)
     texts = _texts(parts)
     responses = [part.response for part in parts if part.response]
-    shown = [text for text in _texts(_parts(record.display)) or texts if not is_blank(text)]
+    shown = [text for text in _texts(_parts(record.display)) or _apart(texts) if not is_blank(text)]
     kinds = [items.imported_kind("injected")] * len(shown) if responses else _kinds(shown, subagent=subagent)
     media = [] if responses else _images(parts)
     message = GeminiMessage(texts=texts, is_turn=items.USER in kinds or (not shown and bool(media)))
@@ -181,14 +181,30 @@ def _from_user(record: GeminiRecord, origin: Origin, *, subagent: bool) -> Gemin
 
 def _kinds(texts: list[Text], *, subagent: bool) -> list[str]:
     """Return the kind of each text of a user's message."""
-    found: list[str] = []
-    in_files = False
+    heads = [opening(text).lstrip() for text in texts]
+    begin = next((place for place, head in enumerate(heads) if head.startswith(_FILES_BEGIN)), len(heads))
+    # A file may hold such lines itself: what was put in ends with the last part that is nothing else.
+    ends = [place + 1 for place, head in enumerate(heads) if head.rstrip() == _FILES_END]
+    end = max([each for each in ends if each > begin], default=len(heads))
+    is_file = [begin <= place < end for place in range(len(heads))]
+    return [
+        items.imported_kind("file") if inside else _kind(head, subagent=subagent)
+        for head, inside in zip(heads, is_file, strict=True)
+    ]
+
+
+def _apart(texts: list[Text]) -> list[Text]:
+    """Return texts of older versions, in which a prompt and the files behind it are one, as two."""
+    found: list[Text] = []
     for text in texts:
-        head = opening(text).lstrip()
-        in_files |= head.startswith(_FILES_BEGIN)
-        found.append(items.imported_kind("file") if in_files else _kind(head, subagent=subagent))
-        in_files &= not head.startswith(_FILES_END)
+        whole = text if isinstance(text, str) else msgspec.json.decode(text, type=str) if _has_files(text) else ""
+        prompt, begin, _ = whole.partition(f"\n{_FILES_BEGIN}")
+        found += [prompt, whole[len(prompt) :]] if begin and prompt.strip() else [text]
     return found
+
+
+def _has_files(text: msgspec.Raw) -> bool:
+    return _FILES_BEGIN.encode() in bytes(text)
 
 
 def _kind(head: str, *, subagent: bool) -> str:

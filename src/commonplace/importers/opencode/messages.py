@@ -32,6 +32,11 @@ from commonplace.protocol.rollout import Origin
 _NONE: Final = msgspec.Raw()
 _REFUSED: Final = "The user rejected permission to use this specific tool call"
 _FEEDBACK: Final = " with the following feedback: "
+_OWN_TOOLS: Final = frozenset({
+    "apply_patch", "bash", "codesearch", "edit", "glob", "grep", "list", "ls", "lsp", "multiedit", "patch", "question",
+    "read", "skill", "task", "todoread", "todowrite", "webfetch", "websearch", "write",
+})  # fmt: skip
+"""OpenCode's tools. What a server's tool calls its error is that program's text, also where it reads like a refusal."""
 _DISMISSED: Final = "The user dismissed this question"
 _SHELL: Final = "The following tool was executed by the user"
 ABORTED: Final = "MessageAbortedError"
@@ -195,7 +200,8 @@ def call(part: MessagePart, key: str, call_id: str) -> list[list[Payload]]:
     if status not in ("completed", "error"):
         return records
     text = text_of(state.error if status == "error" else state.output)
-    error = opening(text, len(_REFUSED)) if status == "error" and text is not None else ""
+    is_own = status == "error" and name in _OWN_TOOLS
+    error = opening(text, len(_REFUSED)) if is_own and text is not None else ""
     refused = error.startswith((_REFUSED, _DISMISSED))
     noted = Origin(id=f"{key}#output", ok=_ok(name, status, state), memory=recalled, refused=refused)
     output = [items.output(call_id, _output(text, state), noted)]

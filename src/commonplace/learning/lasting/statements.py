@@ -256,7 +256,10 @@ def _marks(events: list[ViewEvent], place: int) -> RecordMarks:
     if not isinstance(event, UserText):
         return RecordMarks(is_refusal=True)
     if event.voice == "reply":
-        asking = [call for call in _calls_before(events, place) if call.name in TOOLS and not call.refused]
+        calls = _calls_before(events, place)
+        if calls and calls[0].refused and calls[0].quotes_person:
+            calls = []  # it is the reason of a refusal, and answers no question
+        asking = [call for call in calls if call.name in TOOLS and not call.refused]
         asked = (answers(event.text, questions(call.arguments)) for call in asking)
         found = next((each for each in asked if each), ())
         # Without the questions nobody can tell them from the answers.

@@ -1,7 +1,8 @@
 """Questions that an agent asks with a tool, and what the person answered.
 
-Claude Code asks with `AskUserQuestion`, Codex with `request_user_input`; the arguments name each question with its
-options. A reply is kept as lines `QUESTION ANSWER`, so questions and answers can be told apart again by the arguments.
+Claude Code asks with `AskUserQuestion`, Codex with `request_user_input`, OpenCode with `question`, Copilot with
+`ask_user`; the arguments name each question, and mostly its options. A reply is kept as lines `QUESTION ANSWER`, so
+questions and answers can be told apart again by the arguments.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 CLAUDE: Final = "AskUserQuestion"
 CODEX: Final = "request_user_input"
-TOOLS: Final = frozenset({CLAUDE, CODEX})
+TOOLS: Final = frozenset({CLAUDE, CODEX, "question", "ask_user"})
 _NOTE: Final = "user_note: "
 """How Codex marks words that a person adds to an option."""
 LONGEST: Final = 300
@@ -52,6 +53,8 @@ class ReplyAnswer(NamedTuple):
 
 class _Asked(msgspec.Struct, gc=False):
     questions: list[ToolQuestion] = []
+    question: str = ""
+    """The only question of a tool that asks one."""
 
 
 class _CodexAnswer(msgspec.Struct, gc=False):
@@ -68,7 +71,8 @@ def questions(arguments: str) -> list[ToolQuestion]:
         asked = msgspec.json.decode(arguments, type=_Asked)
     except (msgspec.DecodeError, RecursionError):
         return []
-    return [each for each in asked.questions if each.question.strip()]
+    alone = [ToolQuestion(asked.question)] if asked.question else []
+    return [each for each in (*asked.questions, *alone) if each.question.strip()]
 
 
 def codex_reply(arguments: str, output: str) -> str:

@@ -281,6 +281,8 @@ class _SessionFold(LedgerFold):
 
     def _call(self, line: Line, name: str, arguments: str, call_id: str, namespace: str | None) -> None:
         command, folder = commands.of_call(name, arguments)
+        if namespace and name in question_tools.TOOLS:
+            name = f"{namespace}.{name}"  # a server's tool of that name asks nobody
         called = ToolUse(self._at(line), name, _cut(arguments, _MAX_ANSWER), _cut(command, _MAX_ANSWER), folder)
         called.cwd = self.cwd
         called.is_memory = memory_traces.is_memory_tool(name, namespace) or memory_traces.reads_memory(arguments)

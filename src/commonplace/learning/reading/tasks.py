@@ -33,22 +33,91 @@ def cut(view: SessionView, lasting: Sequence[str] = ()) -> list[SessionTask]:
     """Return the tasks of a session, in order; `lasting` is what the person said that is likely to last."""
     events = [event for turn in view.turns if not turn.taken_back for event in turn.events]
     found: list[SessionTask] = []
+    current: _TaskAtHand | None = None
     for number, event in enumerate(events):
-        if isinstance(event, UserText) and event.voice in ("user", "command"):
-            if not found or _begins(event, found[-1], lasting, acts=_acts_after(events, number)):
-                found.append(SessionTask("", quote(event.text), event.at))
-        elif not found:
-            found.append(SessionTask("", "", event.at))
-        found[-1].events.append(event)
+        prompt = event if isinstance(event, UserText) and event.voice in ("user", "command") else None
+        if current is None or (
+            prompt is not None
+            and current.is_begun
+            and _begins(prompt, current, lasting, acts=_acts_after(events, number))
+        ):
+            found.append(SessionTask("", quote(prompt.text) if prompt else "", event.at))
+            current = _TaskAtHand(found[-1].events)
+        current.add(event)
     kept = _joined([task for task in found if task.request or task.calls()])
     for task in kept:
         task.name = task_names.task_name(task)
     return kept
 
 
+class _TaskAtHand:
+    """The task that goes on, with what is asked of it before each prompt; no event is looked at twice."""
+
+    def __init__(self, events: list[ViewEvent]) -> None:
+        self.events: Final = events
+        self.is_begun = False
+        """Whether anything was done for it."""
+        self._closed, self._heard = False, 1
+        self._words: set[str] = set()
+        self._read = 0
+        self._call: ToolUse | None = None
+        """The last command or change."""
+
+    def add(self, event: ViewEvent) -> None:
+        """Take in what came next."""
+        self.events.append(event)
+        self.is_begun = self.is_begun or isinstance(event, ModelText | ToolUse)
+        if isinstance(event, ToolUse) and (event.command or patches.is_edit(event)):
+            self._call = event
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the person stopped what was done last."""
+        last = self.events[-1] if self.events else None
+        return isinstance(last, Interruption) or (isinstance(last, ToolUse) and last.refused)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the last thing is a question to the person: what they say next answers it."""
+        last = self.events[-1]
+        return isinstance(last, ModelText) and last.text.rstrip().endswith(("?", "？"))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the last command failed: what is said next is about that."""
+        return self._call is not None and self._call.ok is False and not errors.is_nothing(self._call)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the person was content with it, and nothing was done for it since."""
+        for place in range(self._heard, len(self.events)):
+            event = self.events[place]
+            if isinstance(event, ToolUse) and (patches.is_edit(event) or event.command):
+                self._closed = False
+            elif isinstance(event, UserText):
+                heard = [each.heard for each in sentences.of_text(event.text)]
+                is_praised = self._closed or any(each.says("praise") for each in heard)
+                self._closed = is_praised and not any(each.says("rejection") for each in heard)
+        self._heard = max(self._heard, len(self.events))
+        return self._closed
+
+    @property
+    def words(self) -> set[str]:
+        """The words that tell it from another."""
+        for place in range(self._read, len(self.events)):
+            event = self.events[place]
+            if isinstance(event, UserText | ModelText):
+                self._words |= words_of(event.text[:1000])
+            elif isinstance(event, ToolUse):
+                self._words |= words_of((event.command or event.arguments)[:500])
+        self._read = len(self.events)
+        return self._words
+
+
 def _acts_after(events: list[ViewEvent], number: int) -> bool:
     """Say whether files were changed or commands run before the person spoke again."""
-    for event in events[number + 1 :]:
+    for place in range(number + 1, len(events)):
+        event = events[place]
         if isinstance(event, UserText) and event.voice == "user":
             return False
         if isinstance(event, ToolUse) and (patches.is_edit(event) or event.command):
@@ -74,11 +143,11 @@ def _asks(task: SessionTask) -> bool:
     return any(each.heard.any("request", "problem") or each.is_question for each in sentences.of_text(task.request))
 
 
-def _begins(message: UserText, current: SessionTask, lasting: Sequence[str], *, acts: bool) -> bool:
-    """Say whether a prompt begins something new."""
+def _begins(message: UserText, current: _TaskAtHand, lasting: Sequence[str], *, acts: bool) -> bool:
+    """Say whether a prompt begins something new; if nothing was done yet, it goes on with what was asked."""
     own = sentences.of_text(message.text)
-    if not own or not any(isinstance(event, ModelText | ToolUse) for event in current.events):
-        return False  # nothing was done yet: it goes on with what was asked
+    if not own:
+        return False
     rejected = any(each.heard.says("rejection") for each in own)
     praised = any(each.heard.says("praise") for each in own[:2])
     moves_on = any(each.heard.says("moving_on") for each in own[:3])
@@ -90,12 +159,12 @@ def _begins(message: UserText, current: SessionTask, lasting: Sequence[str], *, 
         return False
     if moves_on:
         return (acts or len(message.text.split()) >= _FEW) and not (rejected and not praised and own[0].is_alone)
-    if _is_interrupted(current) or _is_broken(current) or _is_asked(current):
+    if current.is_interrupted or current.is_broken or current.is_asked:
         return False
     if acts and _AND.match(message.text.strip()):
         return True
     requests = _has_request(asking)
-    closed = _is_closed(current)
+    closed = current.is_closed
     if any(taught) and not requests and not closed:
         return False  # it says how the thing at hand is to be done
     if acts and (closed or (praised and requests)):
@@ -111,35 +180,8 @@ def _may_ask(sentence: Sentence, taught: bool) -> bool:
     return not _is_feedback(sentence) and (not taught or sentence.heard.any("request", "moving_on"))
 
 
-def _is_asked(task: SessionTask) -> bool:
-    """Say whether the last thing in a task is a question to the person: what they say next answers it."""
-    last = task.events[-1]
-    return isinstance(last, ModelText) and last.text.rstrip().endswith(("?", "？"))
-
-
-def _is_closed(task: SessionTask) -> bool:
-    """Say whether the person was content with a task, and nothing was done for it since."""
-    closed = False
-    for event in task.events[1:]:
-        if isinstance(event, ToolUse) and (patches.is_edit(event) or event.command):
-            closed = False
-        elif isinstance(event, UserText):
-            heard = [each.heard for each in sentences.of_text(event.text)]
-            closed = (closed or any(each.says("praise") for each in heard)) and not any(
-                each.says("rejection") for each in heard
-            )
-    return closed
-
-
 def _has_request(asking: list[Sentence]) -> bool:
     return any(each.heard.says("request") for each in asking)
-
-
-def _is_broken(task: SessionTask) -> bool:
-    """Say whether the last command of a task failed: what is said next is about that."""
-    calls = [call for call in task.calls() if call.command or patches.is_edit(call)]
-    last = calls[-1] if calls else None
-    return last is not None and last.ok is False and not errors.is_nothing(last)
 
 
 def _is_feedback(sentence: Sentence) -> bool:
@@ -151,7 +193,7 @@ def _is_feedback(sentence: Sentence) -> bool:
     return False
 
 
-def _is_elsewhere(asking: list[Sentence], current: SessionTask, *, praised: bool) -> bool:
+def _is_elsewhere(asking: list[Sentence], current: _TaskAtHand, *, praised: bool) -> bool:
     """Say whether what is asked for is something else than the task at hand."""
     wanted = [each for each in asking if _wants(each.heard, praised=praised) or each.is_question]
     if not wanted:
@@ -159,7 +201,7 @@ def _is_elsewhere(asking: list[Sentence], current: SessionTask, *, praised: bool
     words = words_of(" ".join(each.text for each in wanted))
     if len(words) < (2 if praised else _FEW):
         return False
-    return len(words & _task_words(current)) / len(words) < _SHARED
+    return len(words & current.words) / len(words) < _SHARED
 
 
 def _wants(heard: SentenceCues, *, praised: bool) -> bool:
@@ -171,22 +213,7 @@ def _wants(heard: SentenceCues, *, praised: bool) -> bool:
     return praised and len(heard.text.split()) > _SHORT and not heard.any("mine", "blame", "we", "scope", "forbid")
 
 
-def _is_interrupted(task: SessionTask) -> bool:
-    last = task.events[-1] if task.events else None
-    return isinstance(last, Interruption) or (isinstance(last, ToolUse) and last.refused)
-
-
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a text that tell one task from another."""
     return frozenset(word.strip("./-") for word in map(str.lower, _WORD.findall(text))) - _STOP
-
-
-def _task_words(task: SessionTask) -> set[str]:
-    found: set[str] = set()
-    for event in task.events:
-        if isinstance(event, UserText | ModelText):
-            found |= words_of(event.text[:1000])
-        elif isinstance(event, ToolUse):
-            found |= words_of((event.command or event.arguments)[:500])
-    return found

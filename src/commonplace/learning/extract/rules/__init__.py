@@ -8,6 +8,7 @@ Each finding carries the words it rests on. The same session always gives the sa
 
 from __future__ import annotations
 
+import bisect
 from typing import Any, Final
 
 import anyio.to_thread
@@ -87,12 +88,13 @@ def _shown(line: CommandLine, cut: list[SessionTask]) -> RuleFinding:
 
 
 def _task_at(start: int, cut: list[SessionTask]) -> int:
-    return max((place for place, task in enumerate(cut) if task.at.start <= start), default=0)
+    return max(bisect.bisect_right(cut, start, key=lambda task: task.at.start) - 1, 0)
 
 
 def _unique(findings: list[RuleFinding]) -> list[RuleFinding]:
     """Return what a person said without repetition; of what contradicts, what they said last."""
     kept: list[tuple[RuleFinding, ComparedSentence]] = []
+    evidence: dict[int, dict[FindingEvidence, None]] = {}
     for finding in findings:
         read = sameness.read(finding.words)
         relations = {
@@ -105,6 +107,8 @@ def _unique(findings: list[RuleFinding]) -> list[RuleFinding]:
         if same is None:
             kept.append((finding, read))
         else:
-            same.evidence = [*same.evidence, *(each for each in finding.evidence if each not in same.evidence)]
+            known = evidence.setdefault(id(same), dict.fromkeys(same.evidence))
+            same.evidence += (each for each in finding.evidence if each not in known)
+            known.update(dict.fromkeys(finding.evidence))
             same.confidence = max(same.confidence, finding.confidence)
     return [finding for finding, _ in kept]
