@@ -41,15 +41,12 @@ FAILED: Final = 125
 _ASKED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _ORPHANED: Final = signal.SIGUSR2
 """Tells a guard that its parent has ended."""
-_LOOK_SECONDS: Final = 0.05
+_LOOK_SECONDS, _LOOKS = 0.05, 100
 
 _PDEATHSIG, _DUMPABLE, _SECCOMP, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 22, 24, 36, 38
-_LANDLOCK: Final = 444
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_LANDLOCK, _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 444, 428, 429, 442
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
-_RDONLY: Final = 1
-_NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
-_NEWNET: Final = 0x40000000
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE, _NEWNET = 1, 2, 4, 8, 4096, 16384, 1 << 18, 1 << 30
 _FILE_RIGHTS: Final = 1 << 1 | 1 << 14 | 1 << 15
 """The rights of Landlock that a rule about a file may name: write, truncate, control a device."""
 _NEVER: Final = 1 << 6 | 1 << 11
@@ -108,8 +105,7 @@ def main(words: list[str]) -> NoReturn:
         if os.getppid() != orders.parent:  # it has ended already
             os._exit(FAILED)
     if orders.held:
-        holders = [_hold(path) for path in orders.held]
-        _attend(everything=False, holders=holders)
+        _attend(everything=False, holders=[_hold(path) for path in orders.held])
     folder = os.getcwd()
     if orders.spaces:
         _enter(orders.spaces)
@@ -201,10 +197,8 @@ def _prints(process: int, files: list[tuple[int, int]]) -> bool:
 def _has_open(process: int, files: list[tuple[int, int]]) -> bool:
     try:
         names = os.listdir(f"/proc/{process}/fd")
-    except PermissionError:  # it does not tell, so it may
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, PermissionError)  # it does not tell, so it may
     for name in names:
         try:
             found = os.stat(f"/proc/{process}/fd/{name}")
@@ -219,7 +213,7 @@ def _children(process: int) -> list[int]:
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{process}/task"):
-            with open(f"/proc/{process}/task/{task}/children", encoding="ascii") as file:
+            with open(f"/proc/{process}/task/{task}/children", "rb") as file:  # a text would load a codec
                 found += map(int, file.read().split())
     except OSError:  # it has ended, or the kernel does not tell
         pass
@@ -227,11 +221,17 @@ def _children(process: int) -> list[int]:
 
 
 def _end_all(*_: object, code: int = FAILED) -> NoReturn:
-    """Kill every child, then their children, which become ours, until there is none; then end."""
-    while children := _children(os.getpid()):
-        for child in children:
+    """Kill every child, then those that become ours, and end. It may interrupt itself, so it must not load a module."""
+    unseen = 0
+    while unseen < _LOOKS:  # the list may miss one while others end; that there is none, only waiting tells
+        for child in (children := _children(os.getpid())):
             os.kill(child, signal.SIGKILL)
-        os.wait()
+        unseen = 0 if children else unseen + 1
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(_LOOK_SECONDS / 10)
+        except ChildProcessError:
+            break
     os._exit(code)
 
 

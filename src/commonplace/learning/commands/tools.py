@@ -258,5 +258,5 @@ class _Flags:
         elif _is_file(word):
             run.is_narrowed = True
         elif not word.isdecimal():
-            run.scope.append(_quoted(word.rstrip("/") or word))
+            self._run.scope.append(_quoted(word.rstrip("/") or word))
         return 1
