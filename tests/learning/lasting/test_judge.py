@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +22,12 @@ LASTING = [
     "don't add fallbacks for old formats, remove them completely instead",
 ]
 MOMENT = ["push it", "ok", "fix the lint", "can you look at this?", "yes do the second one", "what does this line do?"]
+
+SENTENCES = [
+    "Always run the whole suite before you push, and never squash what others have reviewed already.",
+    "I've updated the handler so that empty carts are skipped, and added a regression test that covers the edge case.",
+    "please keep the cart page as it is, we'll look at the totals, the taxes and the vouchers later on",
+]
 
 
 def likelihood(text: str) -> float:
@@ -61,3 +71,20 @@ def test_any_text_is_judged(text: str) -> None:
         sums = chosen.sums(each)
         assert 0 <= chosen.probability(sums) <= 1
         assert kind(sums) in KINDS
+
+
+def test_a_sentence_is_judged_the_same_in_every_process() -> None:
+    """Sets of words have another order in each process; no sum over them may tell which."""
+    code = (
+        "from commonplace.learning.lasting import acts, handwriting\n"
+        "from commonplace.learning.lasting.judge import judge\n"
+        f"print([handwriting.score(judge().hand, text, acts.shape(text)).hex() for text in {SENTENCES}])"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in "0123"
+    }
+
+    assert len(said) == 1

@@ -7,6 +7,7 @@ type and above 0 for a machine's prose.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -52,4 +53,4 @@ def _signs(text: str) -> list[str]:
 
 def score(weights: Mapping[str, float], text: str, shape: list[str]) -> float:
     """Return how much a sentence looks like the prose of a machine."""
-    return weights.get("", 0.0) + sum(weights.get(feature, 0.0) for feature in features(text, shape))
+    return weights.get("", 0.0) + math.fsum(weights.get(feature, 0.0) for feature in features(text, shape))
