@@ -101,6 +101,12 @@ def form_of(line: str) -> Canonical | None:
         ("pip install -e .", "setup", "pip install -e .", ""),
         # a form works: order, values and quotes stay
         (
+            "Rscript -e \"testthat::test_dir('tests')\"",
+            "test",
+            "Rscript -e 'testthat::test_dir('\"'\"'tests'\"'\"')'",
+            "",
+        ),
+        (
             "helm upgrade shop charts/shop --set image.tag=7",
             "deploy",
             "helm upgrade shop charts/shop --set image.tag=7",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -219,8 +220,7 @@ def _one_liner(program: str, words: Sequence[str], folder: str) -> Canonical | N
     code = words[at + 1]
     for expression, role in rows:
         if len(code) <= _LONGEST_ONE_LINER and expression.search(code):
-            shown = " ".join((*words[:at], "-e", f"'{code}'"))
-            return Canonical(role, program, code, f"{program} {code}", shown, folder)
+            return Canonical(role, program, code, f"{program} {code}", shlex.join(words[: at + 2]), folder)
     return None
 
 

@@ -37,7 +37,7 @@ _VALUE: Final = regex(r"\d|=")
 _FOLDER: Final = "/project"
 _GOALS: Final[frozenset[Role | None]] = frozenset({None, "deploy", "release", "migrate", "codegen", "run", "task"})
 """What a step of a procedure may be for; checks, builds and formatting are in every session."""
-_CARRYING: Final = frozenset({"ssh", "scp", "rsync", "sudo", "ssh-add", "docker exec", "export", "source"})
+_CARRYING: Final = frozenset({"ssh", "scp", "rsync", "sudo", "ssh-add", "export", "source"})
 """Programs that say little of what is done."""
 _USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install", "mkdir", "rm", "mv", "gh"})
 
