@@ -25,7 +25,7 @@ LATE_IMPORTS = {
     "agent.turn_snapshots": "pygit2 is slow to import, and most turns change nothing",
     "learning.providers": "models and the curator are slow to import, and learning without a model needs neither",
     "learning.estimate": "the prompts of a model are needed only where one is named",
-    "models.providers": "httpx2 takes 60 ms to import and is needed by the first request only",
+    "models.providers": "the first request needs h11 or httpx2, and a command that asks nobody needs neither",
     "redact": "the rules take 40 ms to import, and are loaded when the first text comes",
     "redact.stream": "the rules are loaded when the first bytes come",
     "sessions.sessions": "listing threads needs neither the importers nor the digest",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,17 +20,20 @@ import msgspec
 from commonplace.errors import BadAnswer, BadSetting, CommonplaceError, ModelError, ModelUnavailable, StreamBroken
 from commonplace.models import error_mapping
 from commonplace.models.base import Event, RateLimits, Request, Retrying
+from commonplace.models.connections import (
+    Answer,
+    CannotSend,
+    ConnectionProblem,
+    Connections,
+    Interrupted,
+    connections_to,
+)
 from commonplace.models.error_mapping import Server
 from commonplace.models.rate_limits import snapshot
 from commonplace.models.retries import RetryPolicy
 from commonplace.models.sse import Decoder, ServerEvent
 from commonplace.version import __version__
 
-if TYPE_CHECKING:
-    import httpx2
-
-CONNECT_SECONDS: Final = 30.0
-"""How many seconds a connection may take."""
 MAX_ERROR_BYTES: Final = 64 * 1024
 """How much of an error's body is read."""
 
@@ -111,7 +114,7 @@ class HttpModel:
         self._api = api
         self._pace = pace or RetryPolicy()
         self._server = endpoint.server()
-        self._client: httpx2.AsyncClient | None = None
+        self._connections: Connections | None = None
 
     def __repr__(self) -> str:
         return f"HttpModel({self._endpoint!r})"
@@ -124,9 +127,9 @@ class HttpModel:
 
     async def aclose(self) -> None:
         """Close idle connections; the model can be used again."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.aclose()
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Yield the events of one answer; a failure that may pass is tried again while nothing was given out.
@@ -154,27 +157,25 @@ class HttpModel:
             attempt += 1
 
     async def _once(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Yield the events of one attempt; what httpx2 raises becomes one of our errors, without the original."""
-        import httpx2
-
+        """Yield the events of one attempt; a problem with the connection becomes a problem with the model."""
         try:
             async with aclosing(self._exchange(request)) as events:
                 async for event in events:
                     yield event
-        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-            problem = translated(self._server, error)
+        except (ConnectionProblem, TimeoutError) as error:
+            problem = _explained(self._server, error)
         else:
             return
-        raise problem  # here and not above: the original holds the request, and so the key
+        raise problem  # here and not above: the context of what was caught holds the request, and so the key
 
     async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
         reader = self._api.reader(request)
-        response = await self._send(request)
+        answer = await self._send(request)
         try:
-            if limits := snapshot(response.headers, self._pace.wall()):
+            if limits := snapshot(answer.headers, self._pace.wall()):
                 yield limits
-            await self._check(response)
-            async with aclosing(_chunks(response)) as chunks:
+            await self._check(answer)
+            async with aclosing(answer.chunks()) as chunks:
                 async with aclosing(self._server_events(chunks)) as server_events:
                     async for server_event in server_events:
                         for event in self._read(reader, server_event):
@@ -187,7 +188,7 @@ class HttpModel:
                     raise _broken(self._server, "The answer of {} ended before it was complete.")
                 await self._linger(chunks)
         finally:
-            await _closed(response)
+            await _closed(answer)
 
     def _read(self, reader: Reader, event: ServerEvent) -> Iterable[Event]:
         try:
@@ -203,7 +204,7 @@ class HttpModel:
             )
         raise problem
 
-    async def _send(self, request: Request) -> httpx2.Response:
+    async def _send(self, request: Request) -> Answer:
         import anyio
 
         own = {
@@ -216,45 +217,31 @@ class HttpModel:
         }
         extra = {name.lower(): value for name, value in request.headers.items()}
         headers = {name.encode("ascii", "replace"): _header(value) for name, value in {**extra, **own}.items()}
-        client = self._connected()
+        if self._connections is None:
+            self._connections = connections_to(self._endpoint.base_url, trust_env=self._endpoint.trust_env)
         url = self._endpoint.base_url.rstrip("/") + self._api.path
-        made = client.build_request("POST", url, content=self._api.body(request), headers=headers)
         with anyio.fail_after(self._pace.idle):
-            return await client.send(made, stream=True)
+            return await self._connections.send("POST", url, headers, self._api.body(request))
 
-    def _connected(self) -> httpx2.AsyncClient:
-        if self._client is None:
-            import httpx2
-
-            # Certificates cost 50 ms to load and a plain address has none; redirects are not followed anywhere.
-            plain = self._endpoint.base_url.startswith("http://")
-            self._client = httpx2.AsyncClient(
-                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-                trust_env=self._endpoint.trust_env,
-                verify=not plain,
-                follow_redirects=False,
-            )
-        return self._client
-
-    async def _check(self, response: httpx2.Response) -> None:
+    async def _check(self, answer: Answer) -> None:
         """Raise what an answer means that is not a stream of events."""
-        media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if response.status_code == 200 and media not in ("application/json", "text/html"):
+        media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if answer.status == 200 and media not in ("application/json", "text/html"):
             return
         body = b""
-        async with aclosing(_chunks(response)) as chunks, aclosing(self._within(chunks, None)) as timely:
+        async with aclosing(answer.chunks()) as chunks, aclosing(self._within(chunks, None)) as timely:
             async for chunk in timely:
                 body += chunk
                 if len(body) > MAX_ERROR_BYTES:
                     break
-        said = error_mapping.of_body(response.status_code, body, response.headers, self._pace.wall())
-        if response.status_code == 200 and not (said.code or said.kind or b'"error"' in body):
+        said = error_mapping.of_body(answer.status, body, answer.headers, self._pace.wall())
+        if answer.status == 200 and not (said.code or said.kind or b'"error"' in body):
             raise BadAnswer(
                 f"{self._server.provider} at {self._server.host} answered with {media}, not with a stream of events.",
                 hint=f"Check `base_url` and `api` of [providers.{self._server.provider}].",
                 provider=self._server.provider,
             )
-        status = said.status if response.status_code != 200 else None
+        status = said.status if answer.status != 200 else None
         raise error_mapping.failure(self._server, msgspec.structs.replace(said, status=status))
 
     async def _server_events(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEvent, None]:
@@ -294,17 +281,6 @@ class HttpModel:
                 pass
 
 
-async def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-    """Yield the bytes of a response; unlike the iterator of httpx2 it is closed at a time that we choose."""
-    raw = response.aiter_raw()
-    try:
-        async for chunk in raw:
-            yield chunk
-    finally:
-        if isinstance(raw, AsyncGenerator):
-            await raw.aclose()
-
-
 def _header(value: str) -> bytes:
     """Return a value that a header can carry: one line, and what is not ASCII in UTF-8."""
     return "".join(character if character.isprintable() else " " for character in value).encode("utf-8", "replace")
@@ -314,29 +290,27 @@ def _broken(server: Server, sentence: str) -> StreamBroken:
     return StreamBroken(sentence.format(server.provider), hint="Try again.", provider=server.provider)
 
 
-async def _closed(response: httpx2.Response) -> None:
-    """Close a response also when the task that reads it is cancelled."""
+async def _closed(answer: Answer) -> None:
+    """Close an answer also when the task that reads it is cancelled."""
     import anyio
 
     with anyio.CancelScope(shield=True):
-        await response.aclose()
+        await answer.aclose()
 
 
-def translated(server: Server, error: Exception) -> CommonplaceError:
-    """Return what an exception of httpx2, or a time-out of ours, means."""
-    import httpx2
-
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
+def _explained(server: Server, error: ConnectionProblem | TimeoutError) -> CommonplaceError:
+    """Return what a problem with the connection means."""
+    if isinstance(error, CannotSend):
         return BadSetting(
             f"`base_url` or a header of [providers.{server.provider}] cannot be used.",
             hint="Use an address such as http://127.0.0.1:8000/v1.",
         )
-    if isinstance(error, TimeoutError | httpx2.ReadTimeout):
+    if isinstance(error, TimeoutError):
         return _broken(server, "Nothing came from {} for too long.")
-    if isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError | httpx2.CloseError):
+    if isinstance(error, Interrupted):
         return _broken(server, "The connection to {} was closed before the answer was complete.")
     return ModelUnavailable(
-        f"{server.provider} at {server.host} cannot be reached ({type(error).__name__}).",
+        f"{server.provider} at {server.host} cannot be reached ({error}).",
         hint="Check that it runs and that this machine can reach it.",
         provider=server.provider,
     )

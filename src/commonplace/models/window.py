@@ -7,11 +7,13 @@ say it, or cannot be asked within a few seconds, leaves the cautious value of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import aclosing, suppress
 from typing import Any, Final, cast
 
 import msgspec
 
 from commonplace.models.catalog import ModelInfo
+from commonplace.models.connections import ConnectionProblem, Connections, connections_to
 from commonplace.models.providers import Choice
 
 SECONDS: Final = 5.0
@@ -40,23 +42,39 @@ def _output(info: ModelInfo, window: int) -> int:
 
 async def _asked(choice: Choice, environment: Mapping[str, str]) -> int | None:
     import anyio
-    import httpx2
 
     row, base = choice.provider, choice.provider.base_url.rstrip("/")
     key = environment.get(row.api_key_env or "", "")
-    headers = {**row.headers, **({"authorization": f"Bearer {key}"} if key else {})}
+    headers = {"accept-encoding": "identity", **row.headers, **({"authorization": f"Bearer {key}"} if key else {})}
     addresses = (f"{base}/models", f"{base.removesuffix('/v1')}/props")
-    with anyio.move_on_after(SECONDS):
-        async with httpx2.AsyncClient(trust_env=row.trust_env, verify=not base.startswith("http://")) as client:
+    ours = {name.lower().encode(): value.encode() for name, value in headers.items()}
+    connections = connections_to(base, trust_env=row.trust_env)
+    try:
+        with anyio.move_on_after(SECONDS):
             for address in addresses:
-                try:
-                    answer = await client.get(address, headers=headers, timeout=SECONDS)
-                    found = _window(msgspec.json.decode(answer.content[:_MAX_BYTES]), choice.slug)
-                except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError, RecursionError):
-                    continue
-                if answer.status_code == 200 and found is not None:
-                    return found
+                with suppress(ConnectionProblem, TimeoutError, msgspec.DecodeError, RecursionError):
+                    found = _window(msgspec.json.decode(await _read(connections, address, ours)), choice.slug)
+                    if found is not None:
+                        return found
+    finally:
+        await connections.aclose()
     return None
+
+
+async def _read(connections: Connections, address: str, headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the document at an address, or nothing if it is refused; of a long one, the beginning."""
+    answer = await connections.send("GET", address, headers, b"")
+    document = b""
+    try:
+        if answer.status == 200:
+            async with aclosing(answer.chunks()) as chunks:
+                async for chunk in chunks:
+                    document += chunk
+                    if len(document) > _MAX_BYTES:
+                        break
+    finally:
+        await answer.aclose()
+    return document
 
 
 def _window(document: Any, slug: str) -> int | None:
