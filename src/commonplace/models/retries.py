@@ -13,7 +13,6 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import msgspec
@@ -68,6 +67,8 @@ def asked_wait(headers: Mapping[str, str], words: str, now: float) -> float | No
     if (seconds := _number(text)) is not None:
         return seconds
     if text:
+        from email.utils import parsedate_to_datetime  # slow to import, and few servers name a date
+
         try:
             return max(parsedate_to_datetime(text).timestamp() - now, 0.0)
         except ValueError:

@@ -6,7 +6,6 @@ and only a line that contains one of them is decoded and compared again. Payload
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,6 +84,8 @@ def _forms(text: str) -> list[str]:
     """Return the forms of a text: in a JSON string, in a JSON string inside another, and with non-ASCII characters
     escaped.
     """
+    import json  # slow to import, and most sessions search nothing
+
     once = [json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]]
     twice = [json.dumps(each, ensure_ascii=False)[1:-1] for each in once]
     return list(dict.fromkeys([*once, *twice]))

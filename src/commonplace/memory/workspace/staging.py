@@ -19,7 +19,6 @@ written in place is the same file in both states.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import stat
@@ -182,6 +181,8 @@ def _beside(root: Path, ending: str) -> Path:
 
 
 def _read_seen(root: Path) -> _StagingOrigin | None:
+    import json
+
     try:
         return msgspec.convert(json.loads(_beside(root, _SEEN).read_bytes()), _StagingOrigin)
     except (FileNotFoundError, ValueError):
@@ -189,6 +190,8 @@ def _read_seen(root: Path) -> _StagingOrigin | None:
 
 
 def _write_seen(root: Path, seen: _StagingOrigin) -> None:
+    import json  # slow to import, and most commands only read the memory
+
     # Only the standard library's JSON keeps names that are not text. Half of it is as good as none: nothing was staged.
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(_beside(root, _SEEN), flags, 0o600), "w", encoding="ascii") as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -22,6 +21,8 @@ def exchange(one: Path, other: Path) -> bool:
     Raises:
         OSError: it can be done in general, but not here and now.
     """
+    import ctypes  # slow to import, and most commands only read the memory
+
     libc = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(one), os.fsencode(other)
     try:

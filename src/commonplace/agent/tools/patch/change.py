@@ -6,7 +6,6 @@ CRLF. A file without a line end at its end keeps that, and a byte order mark sta
 
 from __future__ import annotations
 
-import difflib
 from typing import Final
 
 import msgspec
@@ -27,6 +26,8 @@ class _TextLine(msgspec.Struct, frozen=True):
 
 def unified(before: str, after: str) -> str:
     """Return the difference of two texts as the hunks of a unified diff; bytes that are no text become marks."""
+    import difflib  # slow to import, and most turns change nothing
+
     hunks = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True))
     lines = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in hunks)
     text = "".join(line for number, line in enumerate(lines) if number > 1)

@@ -6,7 +6,6 @@ equal that look alike. A closer match anywhere below the last hunk is better tha
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -85,6 +84,8 @@ class LineIndex:
         else:
             longest = max(sought, key=len)
             short = {line[:_COMPARED]: found[0] for line, found in list(places.items())[:2_000]}
+            import difflib  # slow to import, and most patches match
+
             close = difflib.get_close_matches(longest[:_COMPARED], short, 1, 0.5)
             if not close:
                 return None
