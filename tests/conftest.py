@@ -49,6 +49,9 @@ _TOGETHER = frozenset(
 )
 """Modules whose tests share what takes long: a wheel, the source as trees."""
 
+_CONFINED = frozenset({"sandbox", "test_turn_confined", "test_turn_skills"})
+"""Folders and modules of tests whose commands run in a sandbox."""
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -87,11 +90,11 @@ def tmp_path(
 ) -> Generator[Path]:
     """An empty folder of this test; made and removed faster than pytest's own. On a disk it stays if the test fails.
 
-    Tests of the agent are on a disk, because a confined command has a `/dev` of its own.
+    Tests that confine commands are on a disk, because a confined command has a `/dev` of its own.
     """
     node: pytest.Item = request.node  # pyright: ignore[reportUnknownMemberType]
     name = re.sub(r"\W", "_", node.name)[:30]
-    base = tmp_path_factory.getbasetemp() if "agent" in node.path.parts else in_memory
+    base = tmp_path_factory.getbasetemp() if _CONFINED.intersection((*node.path.parts, node.path.stem)) else in_memory
     folder = base / f"{name}{next(_NUMBERS)}"
     folder.mkdir(mode=0o700)
     yield folder
