@@ -172,6 +172,8 @@ def shown(item: events.Item) -> dict[str, Any]:
         case events.Plan():
             text = "\n".join(f"[{'x' if step.status == 'completed' else ' '}] {step.text}" for step in item.steps)
             return {"type": "Plan", "id": item.id, "text": text}
+        case events.ProposedPlan():
+            return {"type": "Plan", "id": item.id, "text": item.text}
         case events.ContextCompaction():
             return {"type": "ContextCompaction", "id": item.id}
 

@@ -18,6 +18,7 @@ from acp.schema import ToolCallLocation, ToolCallStatus, ToolKind, UsageUpdate
 
 from commonplace.agent import events, ledger_lines
 from commonplace.agent.tools.shell_script import typed
+from commonplace.patterns import regex
 
 Json = dict[str, Any]
 SessionUpdate = HelperUpdate | UsageUpdate
@@ -29,6 +30,8 @@ _STATUS: Final[dict[str, ToolCallStatus]] = {
     "declined": "failed",
 }
 _NO_NEWLINE: Final = "\\"
+_STEP: Final = regex(r"\[([x ])\] (.*)")
+"""A step of a plan, as the ledger has it."""
 
 
 class SessionUpdates:
@@ -41,7 +44,7 @@ class SessionUpdates:
     def of(self, event: events.Event) -> Iterator[SessionUpdate]:
         """Yield what an event tells; questions and ends are no updates."""
         match event:
-            case events.TextDelta():
+            case events.TextDelta() | events.PlanDelta():
                 self._told.add(event.item_id)
                 yield acp.update_agent_message_text(event.text)
             case events.ReasoningDelta():
@@ -66,18 +69,20 @@ class SessionUpdates:
                 yield _plan(item)
         elif isinstance(item, events.UserMessage):
             pass  # the editor shows what it sent
-        elif isinstance(item, events.AgentMessage | events.Reasoning):
+        elif isinstance(item, events.AgentMessage | events.Reasoning | events.ProposedPlan):
             if isinstance(event, events.ItemCompleted) and item.id not in self._told:
                 yield from stored(ledger_lines.shown(item))
-        elif not isinstance(event, events.ItemUpdated):
+        elif isinstance(event, events.ItemUpdated):
+            call = tool_call(_shown(item))
+            if call is not None:  # it goes on in the background, where the editor does not wait for it
+                yield finished(msgspec.structs.replace(call, status="completed"))
+        else:
             call = tool_call(_shown(item))
             if call is not None and (item.id not in self._told):
                 self._told.add(item.id)
                 yield started(call)
             elif call is not None:
                 yield finished(call)
-            if call is not None and isinstance(event, events.ItemCompleted) and call.status == "in_progress":
-                yield finished(msgspec.structs.replace(call, status="completed"))
 
 
 def _shown(item: events.Item) -> Json:
@@ -145,6 +150,8 @@ def _stored(item: Json) -> Iterator[SessionUpdate]:
             text = "".join(str(part.get("text", "")) for part in cast("list[Json]", item["content"]))
             if text:
                 yield acp.update_agent_message_text(text)
+        case "Plan":
+            yield _stored_plan(str(item["text"]))
         case "Reasoning":
             if text := "\n".join([*item.get("summary_text", ()), *item.get("raw_content", ())]):
                 yield acp.update_agent_thought_text(text)
@@ -152,6 +159,16 @@ def _stored(item: Json) -> Iterator[SessionUpdate]:
             call = tool_call(item)
             if call is not None:
                 yield started(call)
+
+
+def _stored_plan(text: str) -> SessionUpdate:
+    """Return a plan: the steps of the work, or the text that the model proposed."""
+    steps = [_STEP.fullmatch(line) for line in text.split("\n")]
+    if not all(steps):
+        return acp.update_agent_message_text(text)
+    return acp.update_plan(
+        [acp.plan_entry(step[2], status="completed" if step[1] == "x" else "pending") for step in steps if step]
+    )
 
 
 def _image(url: str) -> Any:

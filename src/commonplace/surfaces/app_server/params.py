@@ -155,6 +155,8 @@ class ThreadStartParams(_Overrides, frozen=True, kw_only=True):
     ephemeral: bool | None = None
     service_name: str | None = None
     thread_source: str | None = None
+    experimental_raw_events: bool = False
+    """Tell of every item of the model's view by `rawResponseItem/completed`, too."""
 
 
 class ThreadResumeParams(_Overrides, frozen=True, kw_only=True):

@@ -51,6 +51,8 @@ async def start(server: AppServer, client: Connection, params: ThreadStartParams
     wanted["ephemeral"] = bool(params.ephemeral)
     wanted["thread_source"] = params.thread_source or "user"
     opened = server.opened(await server.book.start(**wanted), client)
+    if params.experimental_raw_events:
+        opened.tell_raw_items()
     _configure(opened, client, params)
     thread = await thread_views.view(server, opened)
 

@@ -56,6 +56,8 @@ class EventLines:
 
     def _item(self, event: events.ItemStarted | events.ItemUpdated | events.ItemCompleted) -> Iterator[Line]:
         kind = str(event.__struct_config__.tag).removeprefix("item_")
+        if kind == "updated" and not isinstance(event.item, events.Plan):
+            return  # a command that goes on in the background is told when it ends
         fields = _fields(event.item)
         if fields is None or (kind != "completed" and isinstance(event.item, events.AgentMessage | events.Reasoning)):
             return
@@ -130,7 +132,7 @@ def _fields(item: events.Item) -> Line | None:
         case events.Plan():
             steps = [{"text": step.text, "completed": step.status == "completed"} for step in item.steps]
             return {"type": "todo_list", "items": steps}
-        case events.UserMessage() | events.ExternalMessage() | events.ContextCompaction():
+        case events.UserMessage() | events.ExternalMessage() | events.ProposedPlan() | events.ContextCompaction():
             return None
 
 
