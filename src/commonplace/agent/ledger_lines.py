@@ -195,6 +195,7 @@ def _tool(item: events.McpToolCall | events.ToolCall | events.ExternalMessage) -
             inside = {} if item.namespace is None else {"namespace": item.namespace}
             return {"type": "FunctionCallOutput", "id": item.id, "name": item.name, **inside, "output": item.output}
         case events.ToolCall():
+            shown = {} if item.output is None else {"content_items": [{"type": "inputText", "text": item.output}]}
             return {
                 "type": "DynamicToolCall",
                 "id": item.id,
@@ -202,6 +203,7 @@ def _tool(item: events.McpToolCall | events.ToolCall | events.ExternalMessage) -
                 "arguments": item.arguments,
                 "status": item.status,
                 "success": item.status == "completed",
+                **shown,
             }
 
 

@@ -29,6 +29,13 @@ _STATUS: Final[dict[str, ToolCallStatus]] = {
     "failed": "failed",
     "declined": "failed",
 }
+_AGENT_TOOLS: Final = {
+    "spawn_agent": "Start",
+    "send_input": "Tell",
+    "resume_agent": "Open again",
+    "wait": "Wait for",
+    "close_agent": "Close",
+}
 _NO_NEWLINE: Final = "\\"
 _STEP: Final = regex(r"\[([x ])\] (.*)")
 """A step of a plan, as the ledger has it."""
@@ -73,21 +80,16 @@ class SessionUpdates:
             if isinstance(event, events.ItemCompleted) and item.id not in self._told:
                 yield from stored(ledger_lines.shown(item))
         elif isinstance(event, events.ItemUpdated):
-            call = tool_call(_shown(item))
+            call = tool_call(ledger_lines.shown(item))
             if call is not None:  # it goes on in the background, where the editor does not wait for it
                 yield finished(msgspec.structs.replace(call, status="completed"))
         else:
-            call = tool_call(_shown(item))
+            call = tool_call(ledger_lines.shown(item))
             if call is not None and (item.id not in self._told):
                 self._told.add(item.id)
                 yield started(call)
             elif call is not None:
                 yield finished(call)
-
-
-def _shown(item: events.Item) -> Json:
-    found = ledger_lines.shown(item)
-    return found | {"output": item.output} if isinstance(item, events.ToolCall) else found
 
 
 class ShownCall(msgspec.Struct, frozen=True):
@@ -103,11 +105,18 @@ class ShownCall(msgspec.Struct, frozen=True):
     result: Any = None
 
 
+def visible(text: str) -> str:
+    """Return a title in which no character is unseen, or changes the order of others: such are written as numbers."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{{{ord(char):x}}}" for char in text)
+
+
 def started(call: ShownCall) -> SessionUpdate:
     """Return the update that shows a call for the first time."""
     return acp.start_tool_call(
         call.id,
-        call.title,
+        visible(call.title),
         kind=call.kind,
         status=call.status,
         content=call.content,
@@ -120,7 +129,12 @@ def started(call: ShownCall) -> SessionUpdate:
 def finished(call: ShownCall) -> SessionUpdate:
     """Return the update that shows how a call went."""
     return acp.update_tool_call(
-        call.id, status=call.status, content=call.content, locations=_locations(call), raw_output=call.result
+        call.id,
+        title=visible(call.title),
+        status=call.status,
+        content=call.content,
+        locations=_locations(call),
+        raw_output=call.result,
     )
 
 
@@ -199,7 +213,10 @@ def tool_call(item: Json) -> ShownCall | None:
             return ShownCall(name, title, "other", status, _results(item), (), item.get("arguments"), result)
         case "DynamicToolCall":
             arguments = item.get("arguments")
-            return ShownCall(name, str(item["tool"]), "other", status, _text(item.get("output")), (), arguments)
+            texts = [str(part["text"]) for part in item.get("content_items") or () if "text" in part]
+            return ShownCall(name, str(item["tool"]), "other", status, _text("\n".join(texts)), (), arguments)
+        case "CollabAgentToolCall":
+            return ShownCall(name, _agent_title(item), "other", status, _text("\n".join(_agent_states(item))))
         case "FunctionCallOutput":
             return ShownCall(name, f"{item['name']} says", "other", status, _text(item.get("output")))
         case "WebSearch":
@@ -208,6 +225,24 @@ def tool_call(item: Json) -> ShownCall | None:
             return ShownCall(name, "Shorten what the model is shown", "think", status)
         case _:
             return None
+
+
+def _agent_title(item: Json) -> str:
+    agents = cast("list[Json]", item.get("receiver_agents") or [])
+    names = ", ".join(str(each.get("agent_nickname") or each["thread_id"]) for each in agents) or "an agent"
+    prompt = item.get("prompt")
+    return f"{_AGENT_TOOLS[item['tool']]} {names}" + (f": {prompt}" if prompt else "")
+
+
+def _agent_states(item: Json) -> Iterator[str]:
+    """Yield what the agents of a call did and said last."""
+    states: Json = item.get("agents_states") or {}
+    for state in states.values():
+        if isinstance(state, str):
+            yield state
+        else:
+            for kind, message in cast("Json", state).items():
+                yield f"{kind}: {message}" if message else kind
 
 
 def _text(output: Any) -> tuple[ToolCallContentVariant, ...]:
