@@ -66,7 +66,7 @@ def turn_context(profile: Profile, turn_id: str, now: datetime, sandbox_policy: 
         "workspace_roots": [str(profile.cwd), *map(str, profile.roots)],
         "current_date": now.date().isoformat(),
         "timezone": profile.timezone,
-        "approval_policy": profile.approval,
+        "approval_policy": profile.approval_policy,
         "approvals_reviewer": "user",
         "sandbox_policy": sandbox_policy,
         "model": profile.choice.slug,

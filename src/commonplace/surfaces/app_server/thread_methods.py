@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.agent.profile import GranularApproval
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
@@ -18,6 +19,7 @@ from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import ServedThread
 from commonplace.surfaces.app_server.params import (
+    GranularParams,
     MemoryModeParams,
     ReadStateParams,
     ThreadForkParams,
@@ -159,7 +161,11 @@ def _options(
     """Return the options of a thread (raises RpcError, BadSetting: they cannot be used)."""
     given = config_overrides.of(params.config or {})
     flags, info = given.checked_flags("the request's `config`"), client.client
-    approval = params.approval_policy or flags.get("approval")
+    policy = params.approval_policy
+    if isinstance(policy, GranularParams):
+        granular_of(client, policy)
+        policy = "on-request"
+    approval = policy or flags.get("approval")
     wanted: dict[str, Any] = {
         "cwd": params.cwd or ".",
         "model": model_name(server, params.model or flags.get("model"), params.model_provider or given.provider),
@@ -180,13 +186,21 @@ def _configure(
 ) -> None:
     """Set what a request's `config` says beyond the options of a thread, and tell what of it means nothing there."""
     given = config_overrides.of(params.config or {})
-    opened.thread.change(network=given.flags.get("sandbox_network"))
+    granular = params.approval_policy.granular if isinstance(params.approval_policy, GranularParams) else None
+    opened.thread.change(network=given.flags.get("sandbox_network"), granular=granular)
     whole = [key for key in given.flags if key not in _OF_THREAD] + [f"providers.{name}" for name in given.providers]
     wider = (
         f"{key} holds for the whole server and is let be; give it to the command, or to config.toml." for key in whole
     )
     for note in [*given.notes(), *wider]:
         client.notify("warning", {"threadId": None, "message": note})
+
+
+def granular_of(client: Connection, given: GranularParams) -> GranularApproval:
+    """Return which questions are asked (raises RpcError: the client did not say that it knows of it)."""
+    if client.client is not None and not client.client.experimental:
+        raise invalid("askForApproval.granular requires experimentalApi capability")
+    return given.granular
 
 
 def approval_policy(named: str) -> Approval:
