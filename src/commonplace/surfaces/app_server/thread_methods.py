@@ -8,18 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.agent.profile import GranularApproval
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
-from commonplace.config import Approval
 from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.models.providers import choose, is_provider
-from commonplace.surfaces.app_server import spawned_threads, thread_views
+from commonplace.surfaces.app_server import approval_params, spawned_threads, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import ServedThread
 from commonplace.surfaces.app_server.params import (
-    GranularParams,
     MemoryModeParams,
     ReadStateParams,
     ThreadForkParams,
@@ -161,16 +158,12 @@ def _options(
     """Return the options of a thread (raises RpcError, BadSetting: they cannot be used)."""
     given = config_overrides.of(params.config or {})
     flags, info = given.checked_flags("the request's `config`"), client.client
-    policy = params.approval_policy
-    if isinstance(policy, GranularParams):
-        granular_of(client, policy)
-        policy = "on-request"
-    approval = policy or flags.get("approval")
+    asked = approval_params.changes(client, params.approval_policy or flags.get("approval"))
     wanted: dict[str, Any] = {
         "cwd": params.cwd or ".",
         "model": model_name(server, params.model or flags.get("model"), params.model_provider or given.provider),
         "sandbox": params.sandbox or flags.get("sandbox"),
-        "approval": approval_policy(approval) if approval is not None else None,
+        "approval": asked.get("approval"),
         "effort": flags.get("effort"),
         "personality": params.personality,
         "base": params.base_instructions,
@@ -186,7 +179,7 @@ def _configure(
 ) -> None:
     """Set what a request's `config` says beyond the options of a thread, and tell what of it means nothing there."""
     given = config_overrides.of(params.config or {})
-    granular = params.approval_policy.granular if isinstance(params.approval_policy, GranularParams) else None
+    granular = approval_params.changes(client, params.approval_policy).get("granular")
     opened.thread.change(network=given.flags.get("sandbox_network"), granular=granular)
     whole = [key for key in given.flags if key not in _OF_THREAD] + [f"providers.{name}" for name in given.providers]
     wider = (
@@ -194,24 +187,6 @@ def _configure(
     )
     for note in [*given.notes(), *wider]:
         client.notify("warning", {"threadId": None, "message": note})
-
-
-def granular_of(client: Connection, given: GranularParams) -> GranularApproval:
-    """Return which questions are asked (raises RpcError: the client did not say that it knows of it)."""
-    if client.client is not None and not client.client.experimental:
-        raise invalid("askForApproval.granular requires experimentalApi capability")
-    return given.granular
-
-
-def approval_policy(named: str) -> Approval:
-    """Return a policy by the name that clients use."""
-    match named:
-        case "untrusted" | "on-request" | "never":
-            return named
-        case "on-failure":
-            return "on-request"
-        case _:
-            raise invalid(f"unknown approval policy: {named[:100]!r}")
 
 
 def model_name(server: AppServer, named: str | None, provider: str | None = None) -> str | None:

@@ -8,16 +8,10 @@ from typing import Any, Final
 
 from commonplace.agent.turn_changes import TurnChanges
 from commonplace.config import Sandbox
-from commonplace.surfaces.app_server import inputs, thread_methods, thread_views
+from commonplace.surfaces.app_server import approval_params, inputs, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
-from commonplace.surfaces.app_server.params import (
-    GranularParams,
-    ThreadParams,
-    TurnInterruptParams,
-    TurnStartParams,
-    TurnSteerParams,
-)
+from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
 from commonplace.surfaces.app_server.server import AppServer
 from commonplace.surfaces.app_server.shapes import Empty
 
@@ -53,10 +47,7 @@ def _changes(server: AppServer, client: Connection, params: TurnStartParams) -> 
     changes = TurnChanges(cwd=thread_methods.folder(params.cwd), effort=params.effort, summary=params.summary)
     if params.model is not None:
         changes["model"] = thread_methods.model_name(server, params.model)
-    if isinstance(params.approval_policy, GranularParams):
-        changes["granular"] = thread_methods.granular_of(client, params.approval_policy)
-    elif params.approval_policy is not None:
-        changes["approval"] = thread_methods.approval_policy(params.approval_policy)
+    changes |= approval_params.changes(client, params.approval_policy)
     if params.personality is not None:
         changes["personality"] = params.personality
     if (wanted := params.collaboration_mode) is not None:
