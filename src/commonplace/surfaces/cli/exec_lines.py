@@ -57,7 +57,8 @@ class EventLines:
     def _item(self, event: events.ItemStarted | events.ItemUpdated | events.ItemCompleted) -> Iterator[Line]:
         kind = str(event.__struct_config__.tag).removeprefix("item_")
         if kind == "updated" and not isinstance(event.item, events.Plan):
-            return  # a command that goes on in the background is told when it ends
+            self._told.pop(event.item.id, None)  # it goes on in the background: told when it ends, as in Codex
+            return
         fields = _fields(event.item)
         if fields is None or (kind != "completed" and isinstance(event.item, events.AgentMessage | events.Reasoning)):
             return
