@@ -142,3 +142,17 @@ def test_a_page_of_turns_shows_what_is_asked_for(tmp_path: Path) -> None:
     assert kinds["full"] == [both, ["userMessage", "commandExecution", "agentMessage"]]
     assert kinds["notLoaded"] == [[], []]
     assert [shown[view][0]["itemsView"] for view in shown] == ["summary", "summary", "full", "notLoaded"]
+
+
+def test_a_command_of_a_turn_that_was_taken_back_shows_no_turn_when_it_ends(tmp_path: Path) -> None:
+    script = [answer(call("exec_command", GOES_ON, "c1")), reply("It runs.")]
+    with ScriptedResponses(script) as model, AppClient(make_place(tmp_path, model.base_url)) as client:
+        thread = client.start()
+        client.run(thread, "go")
+        assert client.ask("thread/rollback", {"threadId": thread, "numTurns": 1})["thread"]["turns"] == []
+        client.ask("thread/archive", {"threadId": thread})
+        client.notice("item/completed", threadId=thread)
+        client.ask("thread/unarchive", {"threadId": thread})
+        found = client.ask("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"]
+
+    assert found == []
