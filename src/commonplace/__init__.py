@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from commonplace import client, models
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
+    from commonplace.agent.profile import GranularApproval
     from commonplace.agent.subagents.agent import AgentInfo
     from commonplace.agent.subagents.delegates import Delegate
     from commonplace.agent.subagents.status import AgentStatus
@@ -187,6 +188,7 @@ __all__ = [
     "Forgot",
     "Forked",
     "GitInfo",
+    "GranularApproval",
     "HeldLease",
     "Hit",
     "ImportOutcome",
@@ -278,6 +280,7 @@ __all__ = [
 
 _PLACES = {
     "agent.approvals.requests": "Decision",
+    "agent.profile": "GranularApproval",
     "agent.subagents.agent": "AgentInfo",
     "agent.subagents.delegates": "Delegate",
     "agent.subagents.status": "AgentStatus",

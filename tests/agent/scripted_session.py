@@ -19,7 +19,16 @@ from typing import Any
 import anyio
 import anyio.abc
 import msgspec
-from session_invariants import LEDGER_ENDS, Json, ledger, prompt_of, recorded_wrongly, told_wrongly, well_formed
+from session_invariants import (
+    LEDGER_ENDS,
+    Json,
+    ledger,
+    left_open,
+    prompt_of,
+    recorded_wrongly,
+    told_wrongly,
+    well_formed,
+)
 
 from commonplace.agent import events, open_session, stored_thread, user_input
 from commonplace.agent.profile import Profile
@@ -289,5 +298,6 @@ async def stage(root: Path, *steps: Step, check: bool = True, **settings: Any) -
             with anyio.CancelScope(shield=True):
                 await here.session.close()
             tasks.cancel_scope.cancel()
+            problem = problem or (AssertionError(left) if (left := left_open(here.events)) else None)
     if problem is not None:
         raise problem

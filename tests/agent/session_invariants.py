@@ -58,6 +58,20 @@ def _message_problems(place: int, item: Json) -> list[str]:
 # --- What must hold of events
 
 
+def left_open(told: Sequence[events.Event]) -> list[str]:
+    """Return the commands that went on in the background and were not completed, also when the session was closed."""
+    open_items: list[tuple[str, str]] = []
+    for event in told:
+        match event:
+            case events.ItemUpdated(item=events.CommandExecution()):
+                open_items.append((event.turn_id, event.item.id))
+            case events.ItemCompleted() if (event.turn_id, event.item.id) in open_items:
+                open_items.remove((event.turn_id, event.item.id))
+            case _:
+                pass
+    return [f"{turn} {item}" for turn, item in open_items]
+
+
 def told_wrongly(told: Sequence[events.Event]) -> list[str]:
     """Return what is wrong with what a listener was told."""
     problems: list[str] = []
@@ -71,6 +85,8 @@ def told_wrongly(told: Sequence[events.Event]) -> list[str]:
                 turn, started = event.turn_id, set()
             case events.ItemStarted():
                 started.add(event.item.id)
+            case events.ItemUpdated(item=events.CommandExecution()):
+                started.discard(event.item.id)  # it goes on in the background: `left_open` says whether it ended
             case events.TextDelta():
                 texts[event.item_id] = texts.get(event.item_id, "") + event.text
             case events.ItemCompleted():

@@ -45,6 +45,8 @@ class Answer:
     """When given, a message stops at its middle until it is set (or the server closes)."""
     status: int = 200
     """Another one answers with `error` as an HTTP error, without a stream."""
+    named: str | None = None
+    """The model that the answer says it comes from."""
 
 
 Step: TypeAlias = Answer | Callable[[Json], Answer]
@@ -283,6 +285,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
+        if chosen.named is not None:
+            self.send_header("openai-model", chosen.named)
         self.end_headers()
         self.close_connection = True
         self._event("response.created", {"response": {"id": response_id, "status": "in_progress"}})

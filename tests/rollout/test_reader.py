@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ from recording import open_descriptors
 
 from commonplace.errors import LedgerError, NotASession
 from commonplace.protocol.rollout import Line, Skipped
-from commonplace.rollout import reader
+from commonplace.rollout import chain, reader
 from commonplace.rollout.reader import Record
 from ledgers import TIME, Script, user
 
+META = b'{"id":"00000000-0000-7000-8000-000000000000","timestamp":"","cwd":"/"}'
+HEAD = b'{"timestamp":"' + TIME.encode() + b'","type":"session_meta","payload":' + META + b"}"
 GOOD = b'{"timestamp":"' + TIME.encode() + b'","type":"event_msg","payload":{"type":"x"}}'
 DEEP = b'{"timestamp":"t","type":"x","payload":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
@@ -326,39 +330,71 @@ def test_a_compressed_file_that_was_cut_short_is_damaged_wherever_the_cut_is(tmp
     silent: list[int] = []
     for cut in range(1, len(whole)):
         path = write(tmp_path, whole[:cut], "s.jsonl.zst")
-        try:
-            list(reader.forward(path))
-        except LedgerError:
-            continue
-        silent.append(cut)
+        if not damage_of(path):
+            silent.append(cut)
+        refused = pytest.raises(LedgerError, match="damaged") if cut != joint else nullcontext()
+        with refused, reader.open_session(path) as file:  # a copy must be whole
+            file.read()
 
     assert [joint] == silent
 
 
-def test_the_lines_before_the_damage_are_given_out_first(tmp_path: Path) -> None:
+def damage_of(path: Path) -> list[str]:
+    """Why a compressed file cannot be read to its end, as its last record says."""
+    *_, last = reader.forward(path)
+    return [last.reason] if isinstance(last, Skipped) and last.reason in reader.DAMAGE else []
+
+
+def test_the_lines_before_the_damage_are_read(tmp_path: Path) -> None:
     data = varied(400_000)
     whole = packed(data, level=1)
     path = write(tmp_path, whole[: len(whole) // 2], "s.jsonl.zst")
-    records = reader.forward(path)
+    *lines, torn, end = reader.forward(path)
 
-    assert isinstance(next(records), Line)
-    with pytest.raises(LedgerError, match="cut short"):
-        list(records)
+    assert len(lines) > 100
+    assert all(isinstance(line, Line) for line in lines)
+    assert isinstance(torn, Skipped)
+    assert torn.reason == "torn"
+    assert end == Skipped(torn.offset + torn.bytes, 0, "cut_short")
+
+
+def test_a_session_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    data = HEAD + b"\n" + varied(400_000)
+    path = write(tmp_path, packed(data, level=1)[:-1000], "s.jsonl.zst")
+    log = chain.SkipLog()
+    lines = list(chain.forward(chain.open_ledger(path), log))
+
+    assert len(lines) > 100
+    assert [skipped.reason for skipped in log.entries] == ["torn", "cut_short"]
+
+
+@pytest.mark.parametrize("name", ["s.jsonl", "s.jsonl.zst"])
+def test_a_mark_of_the_byte_order_before_the_first_line_changes_nothing(tmp_path: Path, name: str) -> None:
+    data = codecs.BOM_UTF8 + HEAD + b"\n" + GOOD + b"\n"
+    path = write(tmp_path, packed(data) if name.endswith("zst") else data, name)
+
+    records = list(reader.forward(path))
+    assert [(line.type, line.offset) for line in records if isinstance(line, Line)] == [
+        ("session_meta", 0),
+        ("event_msg", len(codecs.BOM_UTF8 + HEAD) + 1),
+    ]
+    if not reader.is_compressed(path):
+        assert [line.offset for line in reader.backward(path)] == [len(codecs.BOM_UTF8 + HEAD) + 1, 0]
 
 
 @pytest.mark.parametrize("junk", [b"{}", b"not zstd at all, but long enough", b"\x28\xb5\x2f\xfd" + b"\xff" * 40])
 def test_what_is_not_zstd_is_damaged(tmp_path: Path, junk: bytes) -> None:
     for data in (junk, packed(GOOD + b"\n") + junk):
-        with pytest.raises(LedgerError, match="damaged"):
-            list(reader.forward(write(tmp_path, data, "s.jsonl.zst")))
+        assert damage_of(write(tmp_path, data, "s.jsonl.zst"))
+    with pytest.raises(LedgerError, match="damaged before its first line"):
+        chain.read_head(write(tmp_path, junk, "s.jsonl.zst"))
 
 
 def test_a_flipped_bit_under_a_checksum_is_damage(tmp_path: Path) -> None:
     whole = bytearray(packed(varied(3000), write_checksum=True))
     whole[len(whole) // 2] ^= 1
 
-    with pytest.raises(LedgerError, match="damaged"):
-        list(reader.forward(write(tmp_path, bytes(whole), "s.jsonl.zst")))
+    assert damage_of(write(tmp_path, bytes(whole), "s.jsonl.zst")) == ["damaged"]
 
 
 def test_an_empty_compressed_file_has_no_records(tmp_path: Path) -> None:

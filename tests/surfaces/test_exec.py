@@ -461,3 +461,16 @@ def test_a_prompt_on_standard_input_is_what_was_asked_and_teaches_nothing(
 
 def _wishes(ledger: Path) -> list[str]:
     return [each.text for each in spoken(session_view.read(ledger)).statements]
+
+
+def test_a_command_that_outlives_the_run_is_ended_and_nothing_is_told_after_the_turn(tmp_path: Path) -> None:
+    command = {"command": "echo up; exec sleep 300", "background": True}
+    with ScriptedResponses([answer(call("shell", command, "c1")), reply("Done.")] * 2) as model:
+        place = make_place(tmp_path, model.base_url)
+        lines = run_exec(place, "go")
+        words = run_exec(place, "go", as_json=False)
+
+    assert lines.kinds[-2:] == ["item.completed agent_message", "turn.completed"]
+    assert lines.kinds.count("item.completed command_execution") == 0
+    assert words.err.splitlines()[-2].strip() == "goes on in the background as process 1"
+    assert words.err.splitlines()[-1].startswith("tokens")

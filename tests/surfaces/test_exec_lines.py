@@ -323,3 +323,19 @@ def test_a_call_about_agents_is_told_with_their_statuses(tool: events.AgentTool,
         },
         "status": "completed",
     }
+
+
+def test_a_command_that_goes_on_is_told_when_it_ends_and_not_with_its_turn() -> None:
+    begun = events.CommandExecution(id="c1", command=("sleep", "9"), cwd="/")
+    over = events.TurnCompleted(turn_id=TURN, message=None)
+    ended = events.CommandExecution(
+        id="c1", command=("sleep", "9"), cwd="/", process=1, exit_code=0, status="completed"
+    )
+
+    assert [line["type"] for line in told(started(begun), updated(begun), over)] == ["item.started", "turn.completed"]
+    lines = told(started(begun), updated(begun), completed(ended), over)
+    assert [(line["type"], line.get("item", {}).get("id")) for line in lines] == [
+        ("item.started", "item_0"),
+        ("item.completed", "item_0"),
+        ("turn.completed", None),
+    ]

@@ -1,8 +1,9 @@
 """What a session tells whoever listens: turns, their items, deltas, questions. Values only.
 
 An item is something that a person sees happen: a message, a command, a change of files. `ItemStarted` and
-`ItemCompleted` carry the whole item, and every item that was started is completed before its turn ends. Deltas only
-repeat, in pieces and early, what a completed item says as a whole; whoever ignores them misses nothing.
+`ItemCompleted` carry the whole item, and every item that was started is completed before its turn ends; only a command
+that goes on in the background is completed when it ends, at the latest with its session. Deltas only repeat, in pieces
+and early, what a completed item says as a whole; whoever ignores them misses nothing.
 """
 
 from __future__ import annotations
@@ -144,6 +145,12 @@ class Plan(_SessionItem, frozen=True, tag="plan"):
     steps: tuple[Step, ...]
 
 
+class ProposedPlan(_SessionItem, frozen=True, tag="proposed_plan"):
+    """The plan that the model proposes in plan mode, in Markdown."""
+
+    text: str
+
+
 class ContextCompaction(_SessionItem, frozen=True, tag="context_compaction"):
     """The history was shortened; 0 tokens afterwards while it goes on."""
 
@@ -164,6 +171,7 @@ Item = (
     | AgentCall
     | WebSearch
     | Plan
+    | ProposedPlan
     | ContextCompaction
 )
 
@@ -209,6 +217,13 @@ class ReasoningDelta(_SessionEvent, frozen=True, tag="reasoning_delta"):
     summary: bool = True
 
 
+class PlanDelta(_SessionEvent, frozen=True, tag="plan_delta"):
+    """More of a plan that is proposed."""
+
+    item_id: str
+    text: str
+
+
 class OutputDelta(_SessionEvent, frozen=True, tag="output_delta"):
     """More of what a command prints."""
 
@@ -235,6 +250,69 @@ class Warned(_SessionEvent, frozen=True, tag="warned"):
     """Something that a person should know and that stops nothing."""
 
     message: str
+
+
+class ProcessInput(_SessionEvent, frozen=True, tag="process_input"):
+    """A command that goes on in the background was given input, or waited for; an empty text is only a wait."""
+
+    item_id: str
+    """The item of the command."""
+    process: int
+    text: str
+
+
+HookStatus = Literal["running", "completed", "failed", "blocked", "stopped"]
+EntryKind = Literal["warning", "stop", "feedback", "context", "error"]
+
+
+class HookEntry(msgspec.Struct, frozen=True):
+    """One thing that a hook said, or that went wrong with it."""
+
+    kind: EntryKind
+    text: str
+
+
+class HookRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a hook."""
+
+    moment: str
+    """When hooks are asked, as the settings name it: `pre_tool_use`."""
+    place: int
+    """Which of all configured hooks it is, counted from 0."""
+    call_id: str | None = None
+    """The call of a tool that it is asked about."""
+    status: HookStatus = "running"
+    entries: tuple[HookEntry, ...] = ()
+
+
+class HookStarted(_SessionEvent, frozen=True, tag="hook_started"):
+    """A hook is being asked."""
+
+    run: HookRun
+
+
+class HookCompleted(_SessionEvent, frozen=True, tag="hook_completed"):
+    """A hook has answered, or failed."""
+
+    run: HookRun
+
+
+ServerStatus = Literal["starting", "ready", "failed", "cancelled"]
+
+
+class ServerChanged(_SessionEvent, frozen=True, tag="server_changed"):
+    """A configured MCP server is starting, can be used, or cannot."""
+
+    server: str
+    status: ServerStatus
+    error: str | None = None
+
+
+class Rerouted(_SessionEvent, frozen=True, tag="rerouted"):
+    """The provider says that another model answers than the one that was asked."""
+
+    asked: str
+    answers: str
 
 
 class Asked(_SessionEvent, frozen=True, tag="asked"):
@@ -300,10 +378,16 @@ Event = (
     | ItemCompleted
     | TextDelta
     | ReasoningDelta
+    | PlanDelta
     | OutputDelta
     | TokenCount
     | Retrying
     | Warned
+    | ProcessInput
+    | HookStarted
+    | HookCompleted
+    | ServerChanged
+    | Rerouted
     | Asked
     | End
 )

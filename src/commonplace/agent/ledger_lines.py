@@ -66,7 +66,7 @@ def turn_context(profile: Profile, turn_id: str, now: datetime, sandbox_policy: 
         "workspace_roots": [str(profile.cwd), *map(str, profile.roots)],
         "current_date": now.date().isoformat(),
         "timezone": profile.timezone,
-        "approval_policy": profile.approval,
+        "approval_policy": profile.approval_policy,
         "approvals_reviewer": "user",
         "sandbox_policy": sandbox_policy,
         "model": profile.choice.slug,
@@ -172,6 +172,8 @@ def shown(item: events.Item) -> dict[str, Any]:
         case events.Plan():
             text = "\n".join(f"[{'x' if step.status == 'completed' else ' '}] {step.text}" for step in item.steps)
             return {"type": "Plan", "id": item.id, "text": text}
+        case events.ProposedPlan():
+            return {"type": "Plan", "id": item.id, "text": item.text}
         case events.ContextCompaction():
             return {"type": "ContextCompaction", "id": item.id}
 
@@ -193,6 +195,7 @@ def _tool(item: events.McpToolCall | events.ToolCall | events.ExternalMessage) -
             inside = {} if item.namespace is None else {"namespace": item.namespace}
             return {"type": "FunctionCallOutput", "id": item.id, "name": item.name, **inside, "output": item.output}
         case events.ToolCall():
+            shown = {} if item.output is None else {"content_items": [{"type": "inputText", "text": item.output}]}
             return {
                 "type": "DynamicToolCall",
                 "id": item.id,
@@ -200,6 +203,7 @@ def _tool(item: events.McpToolCall | events.ToolCall | events.ExternalMessage) -
                 "arguments": item.arguments,
                 "status": item.status,
                 "success": item.status == "completed",
+                **shown,
             }
 
 

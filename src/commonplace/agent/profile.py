@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from commonplace.agent.servers.config import ServerConfig
 
 
+class GranularApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """Which kinds of questions a person is asked, by the names of Codex; the others are answered with no."""
+
+    sandbox_approval: bool
+    """Commands and changes of files."""
+    rules: bool
+    """Rules for commands, of which there are none here."""
+    mcp_elicitations: bool
+    """Calls of tools."""
+    skill_approval: bool = False
+    request_permissions: bool = False
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one session, or of one turn of it."""
 
@@ -33,6 +46,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     roots: tuple[Path, ...] = ()
     """Folders besides `cwd` that belong to the work."""
     approval: Approval = "never"
+    granular: GranularApproval | None = None
+    """Which questions are asked, where a client says so; `approval` is `on-request` then."""
     sandbox: Sandbox = "read-only"
     network: bool = False
     """Commands in the sandbox may use the network."""
@@ -77,6 +92,19 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Variables that commands do not inherit: those that hold keys."""
     pace: RetryPolicy = RetryPolicy()
     """How long the loop waits before it asks again for an answer that broke off."""
+
+    def asks(self, kind: Literal["run", "change", "call"]) -> bool:
+        """Return whether a person can be asked about a command, a change of files or a call."""
+        if self.approval == "never" or self.granular is None:
+            return self.approval != "never"
+        return self.granular.mcp_elicitations if kind == "call" else self.granular.sandbox_approval
+
+    @property
+    def approval_policy(self) -> str | dict[str, Any]:
+        """When a person is asked, as Codex writes it."""
+        if self.approval == "never" or self.granular is None:
+            return self.approval
+        return {"granular": msgspec.to_builtins(self.granular)}
 
     @property
     def window(self) -> ModelWindow:

@@ -41,7 +41,7 @@ def sections(session: Session, profile: Profile) -> list[Section]:
         return []
     slug = profile.choice.slug
     policy = session.sandbox.policy(profile)
-    rules = permission_text(policy, session.sandbox.support, profile.approval)
+    rules = permission_text(policy, session.sandbox.support, profile.approval if profile.asks("run") else "never")
     return [
         ModelSection(slug, base_instructions(profile.choice.info, profile.personality), session.prompt.previous_model),
         Personality(slug, profile.personality, baked=True),

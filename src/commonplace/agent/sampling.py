@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from commonplace.agent import events
+from commonplace.agent.answer_text import AnswerText
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
 from commonplace.agent.tool_calls import ToolCalls
@@ -103,15 +104,14 @@ class _AnswerReader:
         self._ledger = session.ledger
         self._is_counted = False
         """Whether the server said how many tokens the answer took."""
-        self._visible = citations.AnswerStreams()
-        """Takes the hidden citations out of the text while it streams."""
+        self._text = AnswerText(session.ledger, turn)
         self._open: dict[str, tuple[events.AgentMessage | events.Reasoning, list[str]]] = {}
         """The items that stream: each as it began, and the pieces that came so far."""
 
     def process(self, event: base.Event, calls: ToolCalls) -> None:
         """Process one event."""
         session, turn, ledger = self._session, self._turn, self._ledger
-        if not isinstance(event, base.Retrying | base.RateLimits):
+        if not isinstance(event, base.Retrying | base.RateLimits | base.ModelNamed):
             self._sampled.answered = True
         match event:
             case base.Retrying():
@@ -121,11 +121,13 @@ class _AnswerReader:
                 ledger.publish(retrying)
             case base.RateLimits():
                 session.usage.update_limits(event.limits)
+            case base.ModelNamed():
+                self._rerouted(event.model)
             case base.ItemAdded():
                 self._added(event)
             case base.TextDelta():
                 self._begin(events.AgentMessage(id=event.id, text="")).append(event.text)
-                self._show_text(event.id, self._visible.delta(event.id, event.text))
+                self._show_text(event.id, event.text)
             case base.ReasoningDelta():
                 self._begin(events.Reasoning(id=event.id)).append(event.text)
                 delta = events.ReasoningDelta(turn_id=turn.id, item_id=event.id, text=event.text, summary=event.summary)
@@ -148,6 +150,14 @@ class _AnswerReader:
                 paused = event.stop == "paused" or event.end_turn is False
                 self._sampled.follow_up = bool(len(calls)) or paused
 
+    def _rerouted(self, answers: str) -> None:
+        """Tell once in a turn that another model answers; a dated release of the same model is no other one."""
+        asked = self._turn.profile.choice.slug
+        is_same = answers.lower() == asked.lower() or answers.lower().startswith(f"{asked.lower()}-20")
+        if not is_same and self._turn.note_rerouted():
+            self._ledger.publish(events.Rerouted(turn_id=self._turn.id, asked=asked, answers=answers))
+            self._ledger.warn(f"The provider answers with the model {answers}; {asked} was asked.")
+
     def _added(self, event: base.ItemAdded) -> None:
         view = items.view(event.item)
         if isinstance(view, items.Message) and view.role == "assistant":
@@ -159,15 +169,18 @@ class _AnswerReader:
         """Publish that an item began, once; return the list of its pieces."""
         if item.id not in self._open:
             self._open[item.id] = (item, [])
-            self._ledger.publish(events.ItemStarted(turn_id=self._turn.id, item=item))
+            if isinstance(item, events.AgentMessage):
+                self._text.begin(item)
+            else:
+                self._ledger.publish(events.ItemStarted(turn_id=self._turn.id, item=item))
         return self._open[item.id][1]
 
     def _show_text(self, item_id: str, text: str) -> None:
-        if not text:
-            return
-        if self._turn.first_token is None:
+        item, _ = self._open[item_id]
+        if isinstance(item, events.Reasoning):  # a server gave two items one id
+            item = events.AgentMessage(id=item_id, text="")
+        if self._text.delta(item, text) and self._turn.first_token is None:
             self._turn.note_first_token(self._session.environment.monotonic())
-        self._ledger.publish(events.TextDelta(turn_id=self._turn.id, item_id=item_id, text=text))
 
     def _done(self, raw: bytes, calls: ToolCalls) -> None:
         entry = self._ledger.record(raw)
@@ -190,15 +203,12 @@ class _AnswerReader:
     def _message(self, view: items.Message) -> None:
         item_id = view.id or ""
         self._open.pop(item_id, None)
-        self._show_text(item_id, self._visible.done(item_id))
         message = citations.finished("".join(part.text or "" for part in view.content))
         if message.citation is not None:
             self._turn.add_citation(message.citation)
-        if message.last_message:
-            self._turn.note_message(message.last_message)
-        self._ledger.complete(
-            events.AgentMessage(id=item_id, text=message.visible, phase=view.phase, citation=message.citation)
-        )
+        item = events.AgentMessage(id=item_id, text="", phase=view.phase, citation=message.citation)
+        if (seen := self._text.end(item, message.visible)).strip():
+            self._turn.note_message(seen)
 
     def finish_open_items(self, *, record: bool) -> None:
         """Complete the items that the model did not finish; with `record` their words also go into the history.
@@ -210,12 +220,11 @@ class _AnswerReader:
             if isinstance(item, events.Reasoning):
                 self._ledger.complete(events.Reasoning(id=item_id, summary=[text] if text else []))
                 continue
-            self._show_text(item_id, self._visible.done(item_id))
             if record and text.strip():
                 content = [{"type": "output_text", "text": text}]
                 named = {"id": item_id} if item_id else {}
                 self._ledger.record({"type": "message", **named, "role": "assistant", "content": content})
-            self._ledger.complete(msgspec.structs.replace(item, text=citations.strip(text)[0]))
+            self._text.end(item, citations.strip(text)[0])
         self._open.clear()
 
 

@@ -25,7 +25,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.agent import stored_thread
+from commonplace.agent import events, stored_thread
 from commonplace.agent.approvals.requests import ApprovalRequests, Decision
 from commonplace.agent.hooks.session_hooks import SessionHooks, Start
 from commonplace.agent.profile import Profile
@@ -215,6 +215,11 @@ class Session:
         """Offer tools no more."""
         self.tools.withdraw(*names)
 
+    def _tell_server(self, server: str, status: events.ServerStatus, error: str | None) -> None:
+        turn_id = "" if self.turn is None else self.turn.id
+        told = events.ServerChanged(turn_id=turn_id, server=server, status=status, error=error)
+        self.ledger.publish(told)
+
     async def offer_servers(self) -> None:
         """Offer the tools of the configured servers as they are now; servers that do not run are started.
 
@@ -228,7 +233,7 @@ class Session:
             from commonplace.agent.servers.pool import Servers  # slow to load, and most sessions have no servers
 
             variables, warn = self.environment.variables, self.ledger.warn
-            self._servers = Servers(profile.servers, profile.cwd, variables, self._tasks, warn)
+            self._servers = Servers(profile.servers, profile.cwd, variables, self._tasks, warn, self._tell_server)
         self.tools.replace(await self._servers.tools(), "mcp__")
         if missing := self._servers.missing():
             raise ToolError("server", f"the server {missing[0]} is required and did not start", hint="See the warning.")

@@ -45,6 +45,7 @@ class SessionLedger:
         self._turns = turns
         self._now = now
         self._listeners: list[Listener] = []
+        self._watchers: list[Callable[[str, bytes], None]] = []
 
     @property
     def path(self) -> Path | None:
@@ -61,6 +62,8 @@ class SessionLedger:
         entry = self._prompt.add(raw, encoded, turn.profile.policy if turn else OUTPUT_POLICY)
         if entry is not None:
             self.note("response_item", msgspec.Raw(raw), metadata)
+            for watcher in self._watchers:
+                watcher(turn.id if turn else "", raw)
         return entry
 
     def note(self, line_type: str, payload: Any, metadata: Mapping[str, Any] | None = None) -> None:
@@ -72,11 +75,13 @@ class SessionLedger:
         """Put a line into the file of a kind that only this program writes."""
         self.note(OWN_TYPE, {"kind": kind, **fields})
 
-    def complete(self, item: events.Item, began: datetime | None = None) -> None:
-        """Record a finished item as a person sees it, and tell listeners of it."""
-        turn, now = self._turns.current, self._now()
-        self.note("event_msg", ledger_lines.item_completed(self.thread_id, turn.id, item, now, began or now))
-        self.publish(events.ItemCompleted(turn_id=turn.id, item=item))
+    def complete(self, item: events.Item, began: datetime | None = None, turn_id: str | None = None) -> None:
+        """Record a finished item as a person sees it, and tell listeners of it; it is one of the running turn, or
+        of the turn that is given.
+        """
+        turn_id, now = turn_id or self._turns.current.id, self._now()
+        self.note("event_msg", ledger_lines.item_completed(self.thread_id, turn_id, item, now, began or now))
+        self.publish(events.ItemCompleted(turn_id=turn_id, item=item))
 
     # --- Telling.
 
@@ -84,6 +89,10 @@ class SessionLedger:
         """Pass every event to a function; return what ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def watch(self, watcher: Callable[[str, bytes], None]) -> None:
+        """Pass the turn and the bytes of every item that is recorded to a function."""
+        self._watchers.append(watcher)
 
     def publish(self, event: events.Event) -> None:
         """Pass an event to all listeners; it is not recorded."""

@@ -21,6 +21,7 @@ from commonplace.agent.approvals.policy import PLANNING
 from commonplace.agent.hooks.config import HookAnswer
 from commonplace.agent.session import Session
 from commonplace.agent.tools import registry
+from commonplace.agent.tools.processes import RunningCommand
 from commonplace.agent.tools.registry import Action, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.turn_state import TurnState
 from commonplace.errors import WriteFailed
@@ -181,6 +182,10 @@ class ToolCalls:
         def emit(text: str) -> None:
             session.ledger.publish(events.OutputDelta(turn_id=turn_id, item_id=call_id, text=text))
 
+        def tell_input(item_id: str, process: int, text: str) -> None:
+            told = events.ProcessInput(turn_id=turn_id, item_id=item_id, process=process, text=text)
+            session.ledger.publish(told)
+
         async def approve(action: Action) -> str | None:
             return await self._approve(slot, action, consent)
 
@@ -193,6 +198,7 @@ class ToolCalls:
             policy=profile.policy,
             now=session.environment.monotonic,
             emit=emit,
+            tell_input=tell_input,
             approve=approve,
             confine=consent.confine,
         )
@@ -218,7 +224,22 @@ class ToolCalls:
         if slot.item is None:
             slot.item = tool_events.tool_call(slot.call)
             ledger.publish(events.ItemStarted(turn_id=turn.id, item=slot.item))
-        ledger.complete(tool_events.finished(slot.item, output, declined=slot.declined), slot.began)
+        finished = tool_events.finished(slot.item, output, declined=slot.declined)
+        if isinstance(finished, events.CommandExecution) and output.process is not None:
+            self._goes_on(finished, output.process, slot.began)
+        else:
+            ledger.complete(finished, slot.began)
+
+    def _goes_on(self, item: events.CommandExecution, process: int, began: datetime) -> None:
+        """Show that a command goes on in the background, and complete its item when it ends."""
+        session, turn_id = self._session, self._turn.id
+        session.ledger.publish(events.ItemUpdated(turn_id=turn_id, item=item))
+
+        def ended(running: RunningCommand) -> None:
+            seconds = (session.environment.now() - began).total_seconds()
+            session.ledger.complete(tool_events.ended(item, running, max(seconds, 0.0)), began, turn_id)
+
+        session.processes.find(process).when_ended(ended)
 
     def _record(self, slot: _CallSlot) -> None:
         """Record the output of a call; a call that never ran is recorded as aborted."""

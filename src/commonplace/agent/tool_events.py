@@ -8,7 +8,9 @@ import msgspec
 
 from commonplace.agent import events
 from commonplace.agent.tools.plan import PlanUpdate
+from commonplace.agent.tools.processes import RunningCommand
 from commonplace.agent.tools.registry import Action, McpResult, ToolInvocation, ToolOutput
+from commonplace.agent.tools.shell import exit_code
 
 
 def started(action: Action) -> events.Item:
@@ -40,13 +42,14 @@ def finished(item: events.Item, output: ToolOutput, *, declined: bool = False) -
     """Return an item with the output of its call."""
     status: events.Status = "declined" if declined else "completed" if output.ok else "failed"
     match item:
+        case events.CommandExecution() if output.process is not None:
+            return msgspec.structs.replace(item, process=output.process)
         case events.CommandExecution():
             return msgspec.structs.replace(
                 item,
                 output=output.command_output.text() if output.command_output is not None else "",
                 exit_code=output.exit_code,
                 seconds=output.seconds,
-                process=output.process,
                 status=status,
             )
         case events.FileChange():
@@ -59,6 +62,18 @@ def finished(item: events.Item, output: ToolOutput, *, declined: bool = False) -
             return msgspec.structs.replace(item, output=_text(output), status=status)
         case _:
             return item
+
+
+def ended(item: events.CommandExecution, running: RunningCommand, seconds: float) -> events.CommandExecution:
+    """Return the item of a command that went on in the background and has ended."""
+    code, output = exit_code(running), running.whole or running.output
+    return msgspec.structs.replace(
+        item,
+        output=output.text(),
+        exit_code=code,
+        seconds=seconds,
+        status="completed" if code == 0 else "failed",
+    )
 
 
 def _with_status(item: events.AgentCall, status: events.Status) -> events.AgentCall:

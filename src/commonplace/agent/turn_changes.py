@@ -8,7 +8,7 @@ from typing import Any, TypedDict, get_args
 import msgspec
 
 from commonplace.agent.folder_trust import trust_of
-from commonplace.agent.profile import Profile
+from commonplace.agent.profile import GranularApproval, Profile
 from commonplace.config import Approval, Mode, Sandbox, Tone
 from commonplace.errors import BadInput
 from commonplace.models.providers import choose, key_variables
@@ -30,6 +30,8 @@ class TurnChanges(TypedDict, total=False):
     personality: Tone | None
     sandbox: Sandbox | None
     approval: Approval | None
+    granular: GranularApproval | None
+    """Which questions are asked; an approval without it asks all."""
     cwd: str | Path | None
     roots: tuple[Path, ...] | None
     """Folders besides the working folder that belong to the work."""
@@ -63,6 +65,10 @@ def changed(home: Home, profile: Profile, changes: TurnChanges) -> Profile:
         choice = choose(home.settings, model)
         withheld = (*profile.withheld, *key_variables(home.settings, choice))
         given |= {"choice": choice, "withheld": tuple(dict.fromkeys(withheld))}
+    if "granular" in given:
+        given["approval"] = "on-request"
+    elif "approval" in given:
+        given["granular"] = None
     if "mode" in given:
         given.setdefault("mode_words", None)
     return msgspec.structs.replace(profile, **given)

@@ -65,6 +65,7 @@ class TurnState:
         self._notices: list[InjectedText] = []
         self._steered: deque[tuple[ClientContext, UserInput]] = deque()
         self._compacted_for_room = False
+        self._is_rerouted = False
 
     # --- Stopping it.
 
@@ -143,6 +144,12 @@ class TurnState:
         """Note that text from elsewhere came in; return whether it is the first of this turn."""
         is_first = not self.is_external
         self.is_external = True
+        return is_first
+
+    def note_rerouted(self) -> bool:
+        """Note that another model answers; return whether that was not told in this turn."""
+        is_first = not self._is_rerouted
+        self._is_rerouted = True
         return is_first
 
     def compact_for_room(self) -> bool:

@@ -39,7 +39,15 @@ if TYPE_CHECKING:
 
 LONGEST_END: Final = 3.0
 """How many seconds closing a book waits for a check that is under way."""
-_EARLY: Final = (events.TurnStarted, events.Warned, events.Retrying)
+_EARLY: Final = (
+    events.TurnStarted,
+    events.Warned,
+    events.Retrying,
+    events.HookStarted,
+    events.HookCompleted,
+    events.ServerChanged,
+    events.Rerouted,
+)
 """Events that may come before an answer and do not belong to it."""
 
 
@@ -145,7 +153,7 @@ def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:
         if isinstance(event, events.ItemCompleted) and isinstance(event.item, events.UserMessage):
             if event.turn_id != turn_id:  # what is steered into a turn begins none
                 turn_id, is_waiting = event.turn_id, True
-        elif is_waiting and not isinstance(event, _EARLY):
+        elif is_waiting and event.turn_id == turn_id and not isinstance(event, _EARLY):
             is_waiting = False
             then()
 

@@ -150,6 +150,12 @@ class RateLimits(_Event, frozen=True):
     limits: tuple[Limit, ...]
 
 
+class ModelNamed(_Event, frozen=True):
+    """The server says which model answers."""
+
+    model: str
+
+
 class Completed(_Event, frozen=True):
     """The answer is complete."""
 
@@ -159,7 +165,7 @@ class Completed(_Event, frozen=True):
     stop: Stop = "end"
 
 
-Event = Retrying | ItemAdded | TextDelta | ReasoningDelta | ItemDone | Usage | RateLimits | Completed
+Event = Retrying | ItemAdded | TextDelta | ReasoningDelta | ItemDone | Usage | RateLimits | ModelNamed | Completed
 
 
 class Model(Protocol):

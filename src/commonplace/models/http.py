@@ -19,7 +19,7 @@ import msgspec
 
 from commonplace.errors import BadAnswer, BadSetting, CommonplaceError, ModelError, ModelUnavailable, StreamBroken
 from commonplace.models import error_mapping
-from commonplace.models.base import Event, RateLimits, Request, Retrying
+from commonplace.models.base import Event, ModelNamed, RateLimits, Request, Retrying
 from commonplace.models.connections import (
     Answer,
     CannotSend,
@@ -36,6 +36,10 @@ from commonplace.version import __version__
 
 MAX_ERROR_BYTES: Final = 64 * 1024
 """How much of an error's body is read."""
+_MODEL_HEADER: Final = "openai-model"
+"""Where servers of OpenAI say which model answers."""
+_MOST_OF_NAME: Final = 200
+"""Characters of such a name that are kept."""
 
 
 class Reader(Protocol):
@@ -143,7 +147,7 @@ class HttpModel:
             try:
                 async with aclosing(self._once(request)) as events:
                     async for event in events:
-                        given = given or not isinstance(event, RateLimits)
+                        given = given or not isinstance(event, RateLimits | ModelNamed)
                         yield event
             except ModelError as error:
                 delay = None if given else self._pace.wait_before(attempt, error)
@@ -175,6 +179,8 @@ class HttpModel:
             if limits := snapshot(answer.headers, self._pace.wall()):
                 yield limits
             await self._check(answer)
+            if named := answer.headers.get(_MODEL_HEADER):
+                yield ModelNamed(named[:_MOST_OF_NAME])
             async with aclosing(answer.chunks()) as chunks:
                 async with aclosing(self._server_events(chunks)) as server_events:
                     async for server_event in server_events:

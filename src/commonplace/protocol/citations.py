@@ -57,11 +57,6 @@ class FinishedAnswer(msgspec.Struct, frozen=True):
     visible: str
     citation: Citation | None
 
-    @property
-    def last_message(self) -> str | None:
-        """What the turn ended with; None if nothing is left to see."""
-        return self.visible if self.visible.strip() else None
-
 
 class CitationStripper:
     """Takes citation blocks out of one answer while it streams."""

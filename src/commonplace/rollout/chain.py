@@ -145,9 +145,10 @@ def read_head(path: Path) -> tuple[Line, SessionMeta]:
 
 def head_of(records: Iterator[reader.Record], path: Path) -> tuple[Line, SessionMeta]:
     """Take records of a file up to its first session_meta (raises as `read_head`)."""
-    count = 0
+    count, unreadable = 0, False
     for record in records:
         count += 1
+        unreadable = isinstance(record, Skipped) and record.reason in reader.DAMAGE
         if isinstance(record, Line) and record.type == "session_meta":
             try:
                 meta = rollout.session_meta(record)
@@ -161,6 +162,8 @@ def head_of(records: Iterator[reader.Record], path: Path) -> tuple[Line, Session
             return record, meta
         if record.offset > _HEAD_BYTES:
             break
+    if unreadable:
+        raise LedgerError(f"{path} is damaged before its first line ends.", hint="Restore the file from a backup.")
     if not count:
         raise NotASession(f"{path} is empty.", hint="It holds no session.", path=str(path))
     raise NotASession(

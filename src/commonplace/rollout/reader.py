@@ -12,6 +12,7 @@ whole; otherwise it is reported as torn: a crash in the middle of a write looks 
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import stat
@@ -64,6 +65,10 @@ _FREE_BYTES_OF_LONG_LINES: Final = 2 * 2**30
 """The same with the lines that are too long: each costs little, and is told."""
 
 
+DAMAGE: Final = frozenset({"damaged", "cut_short"})
+"""Why a compressed file cannot be read to its end."""
+
+
 class Meter:
     """Counts the bytes that a reader took from its file."""
 
@@ -79,15 +84,19 @@ def is_compressed(path: Path) -> bool:
 
 
 @contextmanager
-def open_session(path: Path) -> Generator[BinaryIO]:
+def open_session(path: Path, damage: list[str] | None = None) -> Generator[BinaryIO]:
     """Open a session file for reading, decompressed if need be.
+
+    With a list for `damage`, a compressed file that is damaged or was cut short ends where it can be read no further,
+    and the list gets why; without one, that is an error while it is read.
 
     Raises:
         NotASession: there is no such file, or it is not a file.
         LedgerError: it cannot be opened.
     """
     with _opened(path) as (file, read_at, size):
-        yield io.BufferedReader(_Frames(file, read_at, size, path), _LARGEST_CHUNK) if is_compressed(path) else file
+        frames = _Frames(file, read_at, size, path, damage) if is_compressed(path) else None
+        yield file if frames is None else io.BufferedReader(frames, _LARGEST_CHUNK)
 
 
 @contextmanager
@@ -126,10 +135,12 @@ def _unreadable(path: Path, error: Exception) -> LedgerError:
 class _Frames(io.RawIOBase):
     """The text inside a compressed file; damage becomes an error of ours, and so does a file that was cut short."""
 
-    def __init__(self, file: BinaryIO, read_at: ReadAt, size: int, path: Path) -> None:
+    def __init__(self, file: BinaryIO, read_at: ReadAt, size: int, path: Path, damage: list[str] | None = None) -> None:
         import zstandard
 
         self._path = path
+        self._damage = damage
+        """Gets why the text ends early; None: that is an error."""
         self._is_whole = partial(zstd_frames.is_whole, read_at, size)
         self._bytes_left = _FREE_BYTES_OF_LONG_LINES + _EXPANSION * size
         self._text_left = _FREE_BYTES + _EXPANSION * size
@@ -145,12 +156,14 @@ class _Frames(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
+        if self._damage:
+            return 0
         try:
             count = self._stream.readinto(buffer)  # pyright: ignore[reportUnknownMemberType]
         except self._error as error:
-            raise self._damaged(str(error)) from error
+            return self._ends("damaged", str(error))
         if not count and not self._is_whole():
-            raise self._damaged("it was cut short")
+            return self._ends("cut_short", "it was cut short")
         lines = bytes(memoryview(buffer)[:count]).count(b"\n")
         self._bytes_left -= count
         self._begun += count
@@ -162,6 +175,12 @@ class _Frames(io.RawIOBase):
             raise self._damaged("it unpacks to far more lines or bytes than a session of its size has")
         return count
 
+    def _ends(self, reason: str, why: str) -> int:
+        if self._damage is None:
+            raise self._damaged(why)
+        self._damage.append(reason)
+        return 0
+
     def _damaged(self, why: str) -> LedgerError:
         return LedgerError(f"{self._path} is damaged: {why}.", hint="Restore the file from a backup.")
 
@@ -172,10 +191,11 @@ def forward(
     """Yield the records of a file from byte `start` to byte `end` (of the decompressed text), oldest first.
 
     Raises:
-        NotASession, LedgerError: see `open_session`; also for damaged compression.
+        NotASession, LedgerError: see `open_session`.
     """
     meter = meter or Meter()
-    with open_session(path) as file:
+    damage: list[str] = []
+    with open_session(path, damage) as file:
         if start:
             _skip_to(file, start, compressed=is_compressed(path))
         offset, limit, empty = start, max_line + 1, 0
@@ -203,6 +223,8 @@ def forward(
                 offset += size
                 if record is not None:
                     yield record
+            if damage:
+                yield Skipped(offset, 0, damage[0])
         except OSError as error:
             raise _unreadable(path, error) from error
         finally:
@@ -247,7 +269,7 @@ def _careful(file: BinaryIO, raw: bytes, offset: int, end: int | None, max_line:
 def record_of(raw: bytes, offset: int, *, terminated: bool) -> Record | None:
     """Make the record of one line's bytes (without its newline); None for a blank line."""
     try:
-        line = decode(raw)
+        line = decode(raw if offset else raw.removeprefix(codecs.BOM_UTF8))
     except LineError as error:
         if not raw.strip():
             return None

@@ -138,6 +138,8 @@ class _TurnFold(LedgerFold):
         self._meta = meta
         self._turns: list[StoredTurn] = []
         self._plain: dict[str, list[dict[str, Any]]] = {}
+        self._gone: set[str] = set()
+        """Turns that were rolled back; a command that one of them started may end later."""
         self._is_open = False
 
     def finish(self) -> list[StoredTurn]:
@@ -161,7 +163,9 @@ class _TurnFold(LedgerFold):
 
     def rolled_back(self, count: int) -> None:
         while self._turns and count > 0:
-            count -= self._turns.pop().user_turns
+            gone = self._turns.pop()
+            self._gone.add(gone.id)
+            count -= gone.user_turns
         self._is_open = False
 
     def compacted(self, line: Line) -> None:
@@ -171,6 +175,8 @@ class _TurnFold(LedgerFold):
     def event(self, line: Line, kind: str) -> None:
         if kind == events.ITEM_COMPLETED:
             found = msgspec.json.decode(line.payload, type=_ItemEvent)
+            if found.turn_id in self._gone:
+                return
             self._current(found.turn_id).items.append(found.item)
 
     def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:

@@ -63,13 +63,13 @@ def test_an_answer_that_cannot_be_read_changes_nothing_and_is_told(out: str) -> 
     answer = answer_of("pre_tool_use", 0, out, "")
     assert answer.refused is None
     assert answer.stop is None
-    assert "cannot be read" in answer.warnings[0]
+    assert "cannot be read" in answer.errors[0]
 
 
 def test_a_hook_that_fails_changes_nothing_and_is_told() -> None:
     answer = answer_of("pre_tool_use", 1, "", "boom")
     assert answer.refused is None
-    assert answer.warnings == ("A pre_tool_use hook failed with exit code 1: boom",)
+    assert answer.errors == ("A pre_tool_use hook failed with exit code 1: boom",)
 
 
 def test_several_answers_add_up_and_the_first_refusal_counts() -> None:

@@ -60,7 +60,7 @@ async def test_a_hook_that_takes_too_long_is_ended_with_its_children(tmp_path: P
     runner = _runner(tmp_path, HookCommand("echo $$ > group; sleep 1000 & wait", timeout=2))
     answer = await runner.ask("pre_tool_use")
     assert answer.refused is None
-    assert "took more than 2 seconds" in answer.warnings[0]
+    assert "took more than 2 seconds" in answer.errors[0]
     assert group_members(int((tmp_path / "group").read_text())) == []
 
 
@@ -80,7 +80,7 @@ async def test_a_hook_that_floods_is_read_in_bounded_memory(tmp_path: Path) -> N
 async def test_a_hook_that_cannot_run_is_a_warning(tmp_path: Path, command: str | tuple[str, ...]) -> None:
     answer = await _runner(tmp_path, HookCommand(command)).ask("pre_tool_use")
     assert answer.refused is None
-    assert answer.warnings
+    assert answer.errors
 
 
 async def test_cancelling_ends_the_hook(tmp_path: Path) -> None:

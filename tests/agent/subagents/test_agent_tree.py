@@ -215,6 +215,23 @@ async def test_a_closed_agent_takes_no_input_and_is_opened_again_by_its_id(tmp_p
     troupe.check()
 
 
+async def test_an_agent_that_is_closed_before_it_is_done_gives_notice_once(tmp_path: Path) -> None:
+    troupe = one_child(answer(hold=anyio.Event()))
+    troupe.add(
+        ROOT,
+        about(lambda agent: tool("close_agent", "c1", target=agent)),
+        about(lambda agent: tool("close_agent", "c2", target=agent)),
+        answer(say("Done.")),
+    )
+    async with commonplace.open() as book:
+        thread = await started(book, tmp_path, troupe)
+        finished(await thread.turn("Count."))
+        troupe.add(ROOT, answer(say("So.")))
+        finished(await thread.turn("And?"))
+
+    assert [each["status"] for each in troupe.notices()] == ["shutdown"]
+
+
 async def test_an_agent_that_fails_says_why_and_can_be_told_more(tmp_path: Path) -> None:
     troupe = one_child()
     troupe.models[TASK].instead(RequestRefused("The model said no.", hint="Ask otherwise."))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from app_server.app_client import AppClient
 
-from anchors.scripted_responses import ScriptedResponses, answer, custom_call, failure, reply, say
+from anchors.scripted_responses import ScriptedResponses, answer, call, custom_call, failure, reply, say
 from exec_driver import make_place
 from pictures import png
 
@@ -316,3 +318,34 @@ def test_a_file_that_was_damaged_hides_no_other_thread(tmp_path: Path, model: Sc
 
         assert listed == [whole]
         assert client.fail("thread/resume", {"threadId": damaged})[0] == -32600
+
+
+@pytest.mark.parametrize(("commands", "calls"), [(True, True), (True, False), (False, True), (False, False)])
+def test_a_client_says_which_questions_are_asked(tmp_path: Path, commands: bool, calls: bool) -> None:
+    policy = {"granular": {"sandbox_approval": commands, "rules": True, "mcp_elicitations": calls}}
+    escalated = {"cmd": "touch made", "sandbox_permissions": "require_escalated", "justification": "it is needed"}
+    script = [answer(call("exec_command", escalated, "c1")), answer(call("update_plan", {"plan": []}, "c2"))]
+    with ScriptedResponses([*script, reply("Done."), reply("Again.")]) as model:
+        place = make_place(tmp_path, model.base_url, settings={"sandbox": "read-only"})
+        with (place.home / "config.toml").open("a") as file:
+            ask = json.dumps({"hookSpecificOutput": {"permissionDecision": "ask"}})
+            file.write(
+                f"[[hooks.pre_tool_use]]\nmatcher = 'update_plan'\ncommand = {json.dumps(f'echo {shlex.quote(ask)}')}\n"
+            )
+        with AppClient(place) as client:
+            opened = client.ask("thread/start", {"cwd": str(place.cwd), "approvalPolicy": policy})
+            client.run(opened["thread"]["id"], "go")
+            asked = [message["method"] for message in client.told if "id" in message and "method" in message]
+            client.run(opened["thread"]["id"], "go", approvalPolicy="never")
+            told = client.notice("thread/settings/updated")["threadSettings"]
+        with AppClient(place, experimental=False) as plain:
+            refused = plain.fail("thread/start", {"cwd": str(place.cwd), "approvalPolicy": policy})
+
+    names = ["item/commandExecution/requestApproval"] * commands + ["mcpServer/elicitation/request"] * calls
+    assert asked == names
+    assert (place.cwd / "made").exists() == commands
+    assert opened["approvalPolicy"] == {
+        "granular": {**policy["granular"], "skill_approval": False, "request_permissions": False}
+    }
+    assert told["approvalPolicy"] == "never"
+    assert refused == (-32600, "askForApproval.granular requires experimentalApi capability")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from editors.editor import Editor, editing
 
 import processes
+from anchors import progress_server
 from anchors.scripted_responses import ScriptedResponses, answer, call, custom_call, halted, refusal, reply, say
 from commonplace.rollout.chain import SkipLog, open_ledger
 from commonplace.rollout.transcript import read_transcript
@@ -140,6 +143,81 @@ async def test_a_turn_is_cancelled_in_the_middle_and_the_session_is_loaded_again
     assert loaded.modes is not None
     assert (done.stop_reason, editor.words().startswith("One."), editor.words()[-6:]) == ("end_turn", True, "Again.")
     assert [update.title for update in editor.updates if update.session_update == "tool_call"] == ["echo hi"]
+
+
+def shown(editor: Editor) -> dict[str, tuple[Any, ...]]:
+    """Each call as it was shown last: title, kind, status, contents and files."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, updates in editor.calls().items():
+        last = updates[-1]
+        contents = [
+            (part.old_text, part.new_text) if part.type == "diff" else part.content.text for part in last.content or ()
+        ]
+        files = [each.path for each in last.locations or ()]
+        found[name] = (last.title, updates[0].kind, last.status, contents, files)
+    return found
+
+
+async def test_a_session_that_is_loaded_shows_all_that_it_showed(tmp_path: Path, model: ScriptedResponses) -> None:
+    place = make_place(tmp_path, model.base_url)
+    with (place.home / "config.toml").open("a") as file:
+        words = [sys.executable, progress_server.__file__]
+        file.write(f"[mcp_servers.works]\ncommand = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n")
+    (place.cwd / "a.txt").write_text("one\ntwo\n")
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "x"}
+    search = {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "leaks"}}
+    steps = [
+        answer(thought, say("I look."), call("update_plan", PLAN, "c0"), search),
+        answer(custom_call("apply_patch", EDIT, "c1"), call("work", {}, "c2", namespace="mcp__works")),
+        answer(call("exec_command", {"cmd": "cat a.txt; exit 3"}, "c3"), call("recall", {"query": "one"}, "c4")),
+        answer(call("spawn_agent", {"message": "count"}, "c5", namespace="multi_agent_v1")),
+        reply("Done."),
+    ]
+
+    def decide(body: dict[str, Any]) -> Any:
+        users = [part["text"] for item in body["input"] if item.get("role") == "user" for part in item["content"]]
+        if "count" in users:
+            return reply("There are 7.")
+        return reply("<proposed_plan>\nfirst this\n</proposed_plan>") if "plan it" in users else steps.pop(0)
+
+    model.add(*[decide] * 7)
+    async with editing(place) as (agent, editor):
+        session = (await agent.new_session(cwd=str(place.cwd), mcp_servers=[])).session_id
+        await agent.prompt(session_id=session, prompt=[acp.text_block("do it")])
+        await agent.set_session_mode(session_id=session, mode_id="plan")
+        await agent.prompt(session_id=session, prompt=[acp.text_block("plan it")])
+        before, live = shown(editor), editor
+    async with editing(place) as (agent, editor):
+        await agent.load_session(cwd=str(place.cwd), session_id=session, mcp_servers=[])
+    model.drop()  # the agent may have been closed before it asked
+
+    assert len(before) == 6, before
+    assert shown(editor) == before
+    assert editor.words() == live.words() == "I look.Done.first this\n"
+    assert editor.words("agent_thought_chunk") == live.words("agent_thought_chunk") == "Hm."
+    assert editor.words("user_message_chunk") == "do itplan it"
+    plans = [
+        [(entry.content, entry.status) for entry in each.entries] for each in editor.updates if hasattr(each, "entries")
+    ]
+    assert plans == [[("look", "pending")]]  # the ledger keeps what was done, and what was not
+
+
+async def test_what_would_mislead_a_reader_is_shown_as_a_number(place: Place, model: ScriptedResponses) -> None:
+    command = "touch \u202egpj.sh\u200b # \u2066fine\u2069\x1b[2J"
+    patch = "*** Begin Patch\n*** Add File: evil\u202egpj.sh\n+x\n*** End Patch\n"
+    more = {"cmd": command, "justification": "it is \u202efine"}
+    model.add(answer(call("exec_command", more, "c1")), answer(custom_call("apply_patch", patch, "c2")), reply("Done."))
+    async with editing(place) as (agent, editor):
+        editor.choice = "denied"
+        session = await agent.new_session(cwd=str(place.cwd), mcp_servers=[])
+        await agent.prompt(session_id=session.session_id, prompt=[acp.text_block("go")])
+
+    titles = [tool_call.title or "" for tool_call, _ in editor.asked]
+    titles += [update.title for updates in editor.calls().values() for update in updates]
+    assert len(titles) == 6
+    assert all(title.isprintable() for title in titles), titles
+    assert titles[0].startswith("touch \\u{202e}gpj.sh\\u{200b} # \\u{2066}fine\\u{2069}\\u{1b}[2J")
+    assert "evil\\u{202e}gpj.sh" in titles[1]
 
 
 async def test_pictures_and_resources_reach_the_model(place: Place, model: ScriptedResponses) -> None:

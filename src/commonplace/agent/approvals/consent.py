@@ -70,7 +70,7 @@ class Consent:
     async def ask(self, action: Action, problem: str | None = None) -> str | None:
         """Ask a person; return why the action may not be done, if they do not allow it or nobody can be asked."""
         session, profile = self._session, self._turn.profile
-        if profile.approval == "never":  # only a hook asks then, and its question would wait for ever
+        if not profile.asks(action.kind):  # only a hook asks then, and its question would wait for ever
             return _NOBODY
         programs, prefixes = self._programs(action), self._prefixes(action)
         decision = await session.approvals.ask(self._turn.id, action, problem, programs=programs, prefixes=prefixes)

@@ -13,6 +13,8 @@
 With full access nothing is confined, and what `untrusted` asks about, besides the last, is all that is asked; Codex
 does the same. What a person allowed runs unconfined: they saw it.
 
+A client may say for commands with changes, and for calls, that nobody is asked: what would be asked is refused then.
+
 In plan mode, before all this, whatever may change something is refused: every change, every command that is not known
 to be harmless, every call that does not say that it only reads. Neither the sandbox nor consent lifts that.
 """
@@ -55,7 +57,7 @@ def judge(
     if profile.mode == "plan" and (what := _may_change(action, is_harmless=is_harmless)) is not None:
         raise ActionRefused(PLANNING.format(what=what))
     if action.kind == "call" and action.escalated:
-        if profile.approval == "never":
+        if not profile.asks(action.kind):
             raise ActionRefused(f"a person has to see it first; {_NOBODY}.")
         return "ask"
     is_wary = profile.approval == "untrusted"
@@ -72,7 +74,7 @@ def judge(
         return "free"
     if action.kind == "run" and is_allowed:
         return "free"
-    if profile.approval == "never":
+    if not profile.asks(action.kind):
         why = problem or "it asks to run without the sandbox"
         raise ActionRefused(f"{why}; {_NOBODY}. The person can allow it with --sandbox danger-full-access.")
     return "ask"

@@ -12,6 +12,7 @@ from typing import Final, Literal, cast
 
 import msgspec
 
+from commonplace.agent.events import EntryKind, HookEntry, HookStatus
 from commonplace.errors import BadSetting
 
 Moment = Literal[
@@ -65,6 +66,8 @@ class HookAnswer(msgspec.Struct, frozen=True):
     stop: str | None = None
     """Why the turn must end; None: it goes on."""
     warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    """What went wrong with a hook; nothing else of its answer counts then."""
 
     def __add__(self, other: HookAnswer) -> HookAnswer:
         return HookAnswer(
@@ -73,7 +76,26 @@ class HookAnswer(msgspec.Struct, frozen=True):
             self.context + other.context,
             self.stop if self.stop is not None else other.stop,
             self.warnings + other.warnings,
+            self.errors + other.errors,
         )
+
+    @property
+    def status(self) -> HookStatus:
+        """What came of it, in one word."""
+        if self.errors:
+            return "failed"
+        return "stopped" if self.stop is not None else "blocked" if self.refused is not None else "completed"
+
+    def entries(self) -> tuple[HookEntry, ...]:
+        """Return everything that it says."""
+        texts: tuple[tuple[EntryKind, tuple[str, ...]], ...] = (
+            ("error", self.errors),
+            ("warning", self.warnings),
+            ("stop", () if self.stop is None else (self.stop,)),
+            ("feedback", () if self.refused is None else (self.refused,)),
+            ("context", self.context),
+        )
+        return tuple(HookEntry(kind, text) for kind, several in texts for text in several)
 
 
 def configured(table: object) -> dict[Moment, tuple[HookCommand, ...]]:
@@ -135,14 +157,14 @@ def answer_of(moment: Moment, code: int, out: str, err: str) -> HookAnswer:
     if code == REFUSED:
         return HookAnswer(refused=err.strip() or "a hook refused it")
     if code != 0:
-        return HookAnswer(warnings=(f"A {moment} hook failed with exit code {code}: {err.strip()[:300]}",))
+        return HookAnswer(errors=(f"A {moment} hook failed with exit code {code}: {err.strip()[:300]}",))
     text = out.strip()
     if not text.startswith("{"):
         return HookAnswer(context=_context(text)) if moment in _TAKES_TEXT else HookAnswer()
     try:
         reply = msgspec.json.decode(text, type=_HookReply)
     except (msgspec.DecodeError, RecursionError) as error:
-        return HookAnswer(warnings=(f"A {moment} hook gave an answer that cannot be read: {error}",))
+        return HookAnswer(errors=(f"A {moment} hook gave an answer that cannot be read: {error}",))
     return _answer(reply)
 
 

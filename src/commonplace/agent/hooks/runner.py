@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import anyio
 import anyio.abc
 import msgspec
 
+from commonplace.agent.events import HookRun
 from commonplace.agent.hooks.config import HookAnswer, HookCommand, Hooks, Moment, answer_of, wire_name
 
 MOST_BYTES: Final = 2**20
@@ -36,20 +37,33 @@ class HookRunner:
         """Return whether a hook is configured for a moment."""
         return bool(self._hooks.get(moment))
 
-    async def ask(self, moment: Moment, subject: str = "", **fields: Any) -> HookAnswer:
-        """Run the hooks of a moment at the same time; return their answers as one, in the order of the settings."""
-        wanted = [hook for hook in self._hooks.get(moment, ()) if hook.matches(subject)]
+    async def ask(
+        self, moment: Moment, subject: str = "", told: Callable[[HookRun], None] = lambda _: None, **fields: Any
+    ) -> HookAnswer:
+        """Run the hooks of a moment at the same time; return their answers as one, in the order of the settings.
+
+        `told` gets each run when it begins, and again when it has ended.
+        """
+        hooks = self._hooks.get(moment, ())
+        first = sum(len(others) for others in [*self._hooks.values()][: [*self._hooks].index(moment)]) if hooks else 0
+        wanted = [(place, hook) for place, hook in enumerate(hooks, first) if hook.matches(subject)]
         if not wanted:
             return HookAnswer()
         data = msgspec.json.encode({"hook_event_name": wire_name(moment), "cwd": str(self._cwd), **fields})
         answers = [HookAnswer()] * len(wanted)
 
-        async def one(place: int, hook: HookCommand) -> None:
-            answers[place] = await self._run(moment, hook, data)
+        async def one(number: int, run: HookRun, hook: HookCommand) -> None:
+            told(run)
+            answer = HookAnswer(errors=(f"A {moment} hook was interrupted.",))
+            try:
+                answer = answers[number] = await self._run(moment, hook, data)
+            finally:
+                told(msgspec.structs.replace(run, status=answer.status, entries=answer.entries()))
 
         async with anyio.create_task_group() as group:
-            for place, hook in enumerate(wanted):
-                group.start_soon(one, place, hook)
+            for number, (place, hook) in enumerate(wanted):
+                run = HookRun(moment=moment, place=place, call_id=fields.get("tool_use_id"))
+                group.start_soon(one, number, run, hook)
         return sum(answers, HookAnswer())
 
     async def _run(self, moment: Moment, hook: HookCommand, data: bytes) -> HookAnswer:
@@ -57,7 +71,7 @@ class HookRunner:
         try:
             process = await self._started(words)
         except (OSError, ValueError) as error:
-            return HookAnswer(warnings=(f"A {moment} hook cannot be started: {error}",))
+            return HookAnswer(errors=(f"A {moment} hook cannot be started: {error}",))
         out, err = bytearray(), bytearray()
         try:
             with anyio.move_on_after(hook.timeout) as limit:
@@ -74,7 +88,7 @@ class HookRunner:
                 await process.wait()
                 await process.aclose()
         if limit.cancelled_caught:
-            return HookAnswer(warnings=(f"A {moment} hook took more than {hook.timeout:g} seconds and was ended.",))
+            return HookAnswer(errors=(f"A {moment} hook took more than {hook.timeout:g} seconds and was ended.",))
         code = process.returncode if process.returncode is not None else -1
         return answer_of(moment, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from commonplace.agent import events
 from commonplace.agent.hooks.config import HookAnswer, Moment
 from commonplace.agent.hooks.runner import HookRunner
 from commonplace.agent.profile import Profile
@@ -44,9 +45,15 @@ class SessionHooks:
         if not self._runner.has(moment):
             return HookAnswer()
         path = self._ledger.path
+
+        def told(run: events.HookRun) -> None:
+            kind = events.HookStarted if run.status == "running" else events.HookCompleted
+            self._ledger.publish(kind(turn_id=turn.id, run=run))
+
         answer = await self._runner.ask(
             moment,
             subject,
+            told,
             session_id=self._ledger.thread_id,
             turn_id=turn.id,
             transcript_path=None if path is None else str(path),
@@ -54,7 +61,7 @@ class SessionHooks:
             permission_mode=turn.profile.approval,
             **fields,
         )
-        for warning in answer.warnings:
+        for warning in (*answer.warnings, *answer.errors):
             self._ledger.warn(warning)
         return answer
 

@@ -60,6 +60,7 @@ async def run_connection(
                     state.offer = await _begin(s, config)
                     state.call = _caller(s)
                     state.listing = _lister(s, config)
+                    state.on_ready()
                     state.settled.set()
             if state.call is None:
                 state.end(f"it was not ready within {config.start_seconds:g} seconds", polite=False)

@@ -53,6 +53,8 @@ class ConnectionState:
         self.offer = ToolOffer()
         self.changed = False
         """The server said that its list of tools changed."""
+        self.on_ready: Callable[[], None] = lambda: None
+        """Called once, when tools can be called."""
         self.call: Call | None = None
         self.listing: Listing | None = None
 

@@ -18,6 +18,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from commonplace.agent.events import ServerStatus
 from commonplace.agent.servers.config import (
     ServerAddress,
     ServerCommand,
@@ -40,6 +41,8 @@ MOST_SILENCES: Final = 3
 """How many calls in a row a server may leave unanswered before its connection is ended."""
 
 Warn = Callable[[str], None]
+Told = Callable[[str, ServerStatus, str | None], None]
+"""Gets the name of a server, what became of it, and why it failed."""
 
 
 class Servers:
@@ -55,10 +58,11 @@ class Servers:
         environment: Mapping[str, str],
         tasks: anyio.abc.TaskGroup,
         warn: Warn,
+        told: Told = lambda name, status, error: None,
     ) -> None:
         self._tasks = tasks
         self._closed = False
-        self._servers = [McpServer(config, cwd, environment, warn) for config in configs if config.enabled]
+        self._servers = [McpServer(config, cwd, environment, warn, told) for config in configs if config.enabled]
 
     async def tools(self) -> list[Tool]:
         """Return the tools of all servers that are ready; those that are not running are started first, all at once."""
@@ -90,7 +94,8 @@ class Servers:
 class McpServer:
     """One configured server, over all of its connections."""
 
-    def __init__(self, config: ServerConfig, cwd: Path, environment: Mapping[str, str], warn: Warn) -> None:
+    def __init__(self, config: ServerConfig, cwd: Path, environment: Mapping[str, str], warn: Warn, told: Told) -> None:
+        self._status = functools.partial(told, config.name)
         self.config = config
         self._cwd = cwd
         self._environment = environment
@@ -118,6 +123,8 @@ class McpServer:
         self._silences = 0
         self._state = ConnectionState()
         self._states = [*(each for each in self._states if not each.ended.is_set()), self._state]
+        self._status("starting", None)
+        self._state.on_ready = lambda: self._status("ready", None)
         tasks.start_soon(self._run, self._state, name=f"mcp server {self.config.name}")
 
     async def settle(self) -> None:
@@ -197,6 +204,8 @@ class McpServer:
                 state.reason += "".join(code)
                 doing = "stopped" if state.call is not None else "cannot be used"
                 self._tell(f"{doing}: {state.reason}")
+            if state.call is None:
+                self._status("failed" if state.reason else "cancelled", state.reason or None)
             state.settled.set()
             state.ended.set()
 

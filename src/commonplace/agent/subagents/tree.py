@@ -294,12 +294,18 @@ class AgentTree:
                     group.start_soon(agent.thread.session.interrupt)
 
     async def close(self, thread_id: str) -> AgentStatus:
-        """Close an agent and all below it for good; return what it did until then (raises ToolError: none such)."""
+        """Close an agent and all below it for good; return what it did until then (raises ToolError: none such).
+
+        The parent of one that was not done yet is told.
+        """
         agent = self._known(thread_id)
         async with self.changes:
-            before = agent.status
+            before, was_owed = agent.status, agent.thread is not None and agent.owes_notice
+            agent.owes_notice = False
             with anyio.CancelScope(shield=True):
                 await self._close_for_good(agent)
+            if was_owed:
+                self._notify(agent)
         return before
 
     async def _close_for_good(self, agent: Agent) -> None:

@@ -33,6 +33,8 @@ MOST: Final = 32
 """How many commands of one session may run at once; a model that starts more has lost track of them."""
 GRACE_SECONDS: Final = 2.0
 """How long a group has between being asked to end and being killed."""
+KEPT_OF_LONG: Final = 2**20
+"""Bytes of the beginning, and of the end, that are kept of a command that goes on in the background, as in Codex."""
 _LOOK_SECONDS: Final = 0.002
 _CHUNK: Final = 64 * 1024
 _ROUNDS: Final = 64
@@ -65,7 +67,13 @@ class RunningCommand:
         self.timed_out = False
         self.problem: str | None = None
         self.listener: Callable[[str], None] | None = None
+        self.item_id = ""
+        """The call that started it."""
         self.output = CommandOutput()
+        """What was printed and not taken yet."""
+        self.whole: CommandOutput | None = None
+        """All that was printed, once part of it was taken."""
+        self._when_ended: list[Callable[[RunningCommand], None]] = []
         self._news = anyio.Event()
         self._silent = anyio.Event()
         """Set when no more output is waited for."""
@@ -84,7 +92,17 @@ class RunningCommand:
     def take(self) -> CommandOutput:
         """Return what was printed since the last call."""
         taken, self.output = self.output, CommandOutput()
+        if self.whole is None and not self.ended.is_set():
+            self.whole = CommandOutput(kept=KEPT_OF_LONG, last=KEPT_OF_LONG)
+            self.whole.add(taken.text())
         return taken
+
+    def when_ended(self, then: Callable[[RunningCommand], None]) -> None:
+        """Call a function when the command has ended; at once if it has."""
+        if self.ended.is_set():
+            then(self)
+        else:
+            self._when_ended.append(then)
 
     async def settled(self, quiet: float) -> None:
         """Return when something was printed and nothing followed for a while, or when the command has ended."""
@@ -225,6 +243,8 @@ class RunningCommand:
             return
         try:
             self.output.add(text)
+            if self.whole is not None:
+                self.whole.add(text)
         except OSError as error:  # the disk is full: the command goes on, and the output says what is missing
             self.problem = f"some of the output was not kept: {os.strerror(error.errno or 0)}"
         news, self._news = self._news, anyio.Event()
@@ -252,6 +272,8 @@ class RunningCommand:
         self.close_input()
         self.ended.set()
         self._news.set()
+        while self._when_ended:
+            self._when_ended.pop()(self)
 
 
 class Processes:

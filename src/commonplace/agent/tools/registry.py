@@ -121,6 +121,10 @@ def _no_listener(_: str) -> None:
     """Ignore the text."""
 
 
+def _no_input_listener(item_id: str, process: int, text: str) -> None:
+    """Ignore the input."""
+
+
 class ToolContext(msgspec.Struct, kw_only=True):
     """Where and how a call runs. Each call gets its own."""
 
@@ -136,6 +140,8 @@ class ToolContext(msgspec.Struct, kw_only=True):
     now: Callable[[], float] = time.monotonic
     emit: Callable[[str], None] = _no_listener
     """Gets what a command prints while it runs; called in the event loop."""
+    tell_input: Callable[[str, int, str], None] = _no_input_listener
+    """Gets the call that started a process, the process, and the input that it is given; empty for a wait."""
     approve: Callable[[Action], Awaitable[str | None]] = allow_all
     """Returns None to go on, or why not."""
     confine: Callable[[Launch], Launch] = unconfined

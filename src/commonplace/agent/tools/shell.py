@@ -142,16 +142,15 @@ class Shell:
             return failed(f"The command was not run: {why}")
         running = self._processes.start(context.confine(launch))
         context.command_output = running.output
-        running.listener = context.emit
+        running.item_id, running.listener = call.id, context.emit
         begin = context.now()
         try:
             await _wait(running, wanted)
         except BaseException:
+            running.listener = None
             await running.end()
             self._processes.forget(running)
             raise
-        finally:
-            running.listener = None
         output = _output(running, context, begin, wanted.max_output_tokens)
         if output.process is None:
             self._processes.forget(running)
@@ -206,20 +205,17 @@ class Process:
         wanted = decode(call.arguments, ProcessArguments, _PROCESS_NAMES)
         running = self._processes.find(wanted.id)
         begin = context.now()
-        running.listener = context.emit
-        try:
-            if wanted.input == _INTERRUPT:
-                running.signal(signal.SIGINT)
-            elif wanted.input:
-                await running.write(wanted.input, max(wanted.wait_ms / 1000, _FIRST_WAIT))
-            if wanted.close_input:
-                running.close_input()
-            if wanted.end:
-                await running.end()
-            with anyio.move_on_after(wanted.wait_ms / 1000):
-                await running.settled(_QUIET)
-        finally:
-            running.listener = None
+        context.tell_input(running.item_id, running.id, wanted.input)
+        if wanted.input == _INTERRUPT:
+            running.signal(signal.SIGINT)
+        elif wanted.input:
+            await running.write(wanted.input, max(wanted.wait_ms / 1000, _FIRST_WAIT))
+        if wanted.close_input:
+            running.close_input()
+        if wanted.end:
+            await running.end()
+        with anyio.move_on_after(wanted.wait_ms / 1000):
+            await running.settled(_QUIET)
         output = _output(running, context, begin, wanted.max_output_tokens)
         if output.process is None:
             self._processes.forget(running)
@@ -246,12 +242,18 @@ def _output(running: RunningCommand, context: ToolContext, begin: float, tokens:
         report = f"Wall time: {seconds:.1f} seconds\nOutput:\n{output.cut(policy)}"
         text = _with(report, f"still running as process {running.id}")
         return ToolOutput(content=text, seconds=seconds, command_output=output, process=running.id)
-    code = TIMED_OUT if running.timed_out else running.code
-    assert code is not None
+    code = exit_code(running)
     text = output.report(code, seconds, policy)
     for note in _notes(running, output):
         text = _with(text, note)
     return ToolOutput(content=text, ok=code == 0, exit_code=code, seconds=seconds, command_output=output)
+
+
+def exit_code(running: RunningCommand) -> int:
+    """Return the exit code of a command that has ended."""
+    code = TIMED_OUT if running.timed_out else running.code
+    assert code is not None
+    return code
 
 
 def _notes(running: RunningCommand, output: CommandOutput) -> list[str]:

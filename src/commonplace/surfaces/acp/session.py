@@ -29,7 +29,7 @@ from commonplace.agent.tools.shell_script import typed
 from commonplace.agent.user_input import UserInput
 from commonplace.config import Mode
 from commonplace.errors import BadInput, CommonplaceError
-from commonplace.surfaces.acp.updates import SessionUpdates
+from commonplace.surfaces.acp.updates import SessionUpdates, visible
 
 MODES: Final[dict[Mode, tuple[str, str]]] = {
     "default": ("Default", "Works and asks where the settings say so."),
@@ -127,7 +127,7 @@ def _title(asked: events.Asked) -> str:
     else:
         what = f"Call {': '.join(asked.command[1:])}"
     why = [" ".join(text.split()) for text in (asked.problem, asked.reason) if text]
-    return f"{what} ({'; '.join(why)})" if why else what
+    return visible(f"{what} ({'; '.join(why)})" if why else what)
 
 
 def stop_reason(end: events.End) -> StopReason:

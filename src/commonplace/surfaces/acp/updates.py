@@ -18,6 +18,7 @@ from acp.schema import ToolCallLocation, ToolCallStatus, ToolKind, UsageUpdate
 
 from commonplace.agent import events, ledger_lines
 from commonplace.agent.tools.shell_script import typed
+from commonplace.patterns import regex
 
 Json = dict[str, Any]
 SessionUpdate = HelperUpdate | UsageUpdate
@@ -28,7 +29,16 @@ _STATUS: Final[dict[str, ToolCallStatus]] = {
     "failed": "failed",
     "declined": "failed",
 }
+_AGENT_TOOLS: Final = {
+    "spawn_agent": "Start",
+    "send_input": "Tell",
+    "resume_agent": "Open again",
+    "wait": "Wait for",
+    "close_agent": "Close",
+}
 _NO_NEWLINE: Final = "\\"
+_STEP: Final = regex(r"\[([x ])\] (.*)")
+"""A step of a plan, as the ledger has it."""
 
 
 class SessionUpdates:
@@ -41,7 +51,7 @@ class SessionUpdates:
     def of(self, event: events.Event) -> Iterator[SessionUpdate]:
         """Yield what an event tells; questions and ends are no updates."""
         match event:
-            case events.TextDelta():
+            case events.TextDelta() | events.PlanDelta():
                 self._told.add(event.item_id)
                 yield acp.update_agent_message_text(event.text)
             case events.ReasoningDelta():
@@ -66,23 +76,20 @@ class SessionUpdates:
                 yield _plan(item)
         elif isinstance(item, events.UserMessage):
             pass  # the editor shows what it sent
-        elif isinstance(item, events.AgentMessage | events.Reasoning):
+        elif isinstance(item, events.AgentMessage | events.Reasoning | events.ProposedPlan):
             if isinstance(event, events.ItemCompleted) and item.id not in self._told:
                 yield from stored(ledger_lines.shown(item))
-        elif not isinstance(event, events.ItemUpdated):
-            call = tool_call(_shown(item))
+        elif isinstance(event, events.ItemUpdated):
+            call = tool_call(ledger_lines.shown(item))
+            if call is not None:  # it goes on in the background, where the editor does not wait for it
+                yield finished(msgspec.structs.replace(call, status="completed"))
+        else:
+            call = tool_call(ledger_lines.shown(item))
             if call is not None and (item.id not in self._told):
                 self._told.add(item.id)
                 yield started(call)
             elif call is not None:
                 yield finished(call)
-            if call is not None and isinstance(event, events.ItemCompleted) and call.status == "in_progress":
-                yield finished(msgspec.structs.replace(call, status="completed"))
-
-
-def _shown(item: events.Item) -> Json:
-    found = ledger_lines.shown(item)
-    return found | {"output": item.output} if isinstance(item, events.ToolCall) else found
 
 
 class ShownCall(msgspec.Struct, frozen=True):
@@ -98,11 +105,18 @@ class ShownCall(msgspec.Struct, frozen=True):
     result: Any = None
 
 
+def visible(text: str) -> str:
+    """Return a title in which no character is unseen, or changes the order of others: such are written as numbers."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{{{ord(char):x}}}" for char in text)
+
+
 def started(call: ShownCall) -> SessionUpdate:
     """Return the update that shows a call for the first time."""
     return acp.start_tool_call(
         call.id,
-        call.title,
+        visible(call.title),
         kind=call.kind,
         status=call.status,
         content=call.content,
@@ -115,7 +129,12 @@ def started(call: ShownCall) -> SessionUpdate:
 def finished(call: ShownCall) -> SessionUpdate:
     """Return the update that shows how a call went."""
     return acp.update_tool_call(
-        call.id, status=call.status, content=call.content, locations=_locations(call), raw_output=call.result
+        call.id,
+        title=visible(call.title),
+        status=call.status,
+        content=call.content,
+        locations=_locations(call),
+        raw_output=call.result,
     )
 
 
@@ -145,6 +164,8 @@ def _stored(item: Json) -> Iterator[SessionUpdate]:
             text = "".join(str(part.get("text", "")) for part in cast("list[Json]", item["content"]))
             if text:
                 yield acp.update_agent_message_text(text)
+        case "Plan":
+            yield _stored_plan(str(item["text"]))
         case "Reasoning":
             if text := "\n".join([*item.get("summary_text", ()), *item.get("raw_content", ())]):
                 yield acp.update_agent_thought_text(text)
@@ -152,6 +173,16 @@ def _stored(item: Json) -> Iterator[SessionUpdate]:
             call = tool_call(item)
             if call is not None:
                 yield started(call)
+
+
+def _stored_plan(text: str) -> SessionUpdate:
+    """Return a plan: the steps of the work, or the text that the model proposed."""
+    steps = [_STEP.fullmatch(line) for line in text.split("\n")]
+    if not all(steps):
+        return acp.update_agent_message_text(text)
+    return acp.update_plan(
+        [acp.plan_entry(step[2], status="completed" if step[1] == "x" else "pending") for step in steps if step]
+    )
 
 
 def _image(url: str) -> Any:
@@ -182,7 +213,10 @@ def tool_call(item: Json) -> ShownCall | None:
             return ShownCall(name, title, "other", status, _results(item), (), item.get("arguments"), result)
         case "DynamicToolCall":
             arguments = item.get("arguments")
-            return ShownCall(name, str(item["tool"]), "other", status, _text(item.get("output")), (), arguments)
+            texts = [str(part["text"]) for part in item.get("content_items") or () if "text" in part]
+            return ShownCall(name, str(item["tool"]), "other", status, _text("\n".join(texts)), (), arguments)
+        case "CollabAgentToolCall":
+            return ShownCall(name, _agent_title(item), "other", status, _text("\n".join(_agent_states(item))))
         case "FunctionCallOutput":
             return ShownCall(name, f"{item['name']} says", "other", status, _text(item.get("output")))
         case "WebSearch":
@@ -191,6 +225,24 @@ def tool_call(item: Json) -> ShownCall | None:
             return ShownCall(name, "Shorten what the model is shown", "think", status)
         case _:
             return None
+
+
+def _agent_title(item: Json) -> str:
+    agents = cast("list[Json]", item.get("receiver_agents") or [])
+    names = ", ".join(str(each.get("agent_nickname") or each["thread_id"]) for each in agents) or "an agent"
+    prompt = item.get("prompt")
+    return f"{_AGENT_TOOLS[item['tool']]} {names}" + (f": {prompt}" if prompt else "")
+
+
+def _agent_states(item: Json) -> Iterator[str]:
+    """Yield what the agents of a call did and said last."""
+    states: Json = item.get("agents_states") or {}
+    for state in states.values():
+        if isinstance(state, str):
+            yield state
+        else:
+            for kind, message in cast("Json", state).items():
+                yield f"{kind}: {message}" if message else kind
 
 
 def _text(output: Any) -> tuple[ToolCallContentVariant, ...]:

@@ -38,7 +38,7 @@ QUEUE: Final = 128
 """Requests of one client that may be open at the same time."""
 
 
-EXPERIMENTAL: Final = frozenset({"thread/settings/updated"})
+EXPERIMENTAL: Final = frozenset({"thread/settings/updated", "rawResponseItem/completed", "item/plan/delta"})
 """Notifications for clients with the capability `experimentalApi`."""
 
 

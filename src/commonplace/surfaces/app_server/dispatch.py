@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.config import sources
 from commonplace.patterns import regex
 from commonplace.surfaces.app_server.calls import RpcMethod
 from commonplace.surfaces.app_server.connection import ConnectedClient, Connection, Reply, thread_of
@@ -43,7 +44,7 @@ class Dispatcher:
             result = self._initialize(client, _decode(request, InitializeParams))
 
             async def answer() -> Reply:
-                return Reply(result, lambda: client.notify("remoteControl/status/changed", self._remote_control()))
+                return Reply(result, lambda: self._tell_state(client))
 
             return answer
         if client.client is None:
@@ -65,6 +66,14 @@ class Dispatcher:
     def gone(self, client: Connection) -> None:
         """Note that a client went away."""
         self._server.gone(client)
+
+    def _tell_state(self, client: Connection) -> None:
+        """Tell a new client what of the settings means nothing, and that nobody controls this server from afar."""
+        settings = self._server.book.settings
+        for note in sources.notes(settings):
+            told = {"summary": note, "details": None, "path": str(settings.home / sources.FILE), "range": None}
+            client.notify("configWarning", told)
+        client.notify("remoteControl/status/changed", self._remote_control())
 
     def _remote_control(self) -> dict[str, Any]:
         """Return that nobody controls this server from afar, as Codex tells each client."""

@@ -40,8 +40,6 @@ def live(item: events.Item) -> ThreadItem:
     assert found is not None
     if isinstance(found, shapes.CommandExecutionItem) and found.status == "inProgress":
         return msgspec.structs.replace(found, aggregated_output=None, duration_ms=None)
-    if isinstance(item, events.ToolCall) and isinstance(found, shapes.DynamicToolCallItem) and item.output is not None:
-        return msgspec.structs.replace(found, content_items=[{"type": "inputText", "text": item.output}])
     return found
 
 
@@ -189,7 +187,14 @@ def _tool(name: str, item: Json) -> ThreadItem:
             arguments = {"input": arguments}
     status = _settled(item["status"])
     success = None if status == "inProgress" else bool(item.get("success"))
-    return shapes.DynamicToolCallItem(id=name, tool=item["tool"], arguments=arguments, status=status, success=success)
+    return shapes.DynamicToolCallItem(
+        id=name,
+        tool=item["tool"],
+        arguments=arguments,
+        status=status,
+        content_items=item.get("content_items"),
+        success=success,
+    )
 
 
 _AGENT_TOOLS: Final[dict[str, Any]] = {

@@ -18,6 +18,7 @@ from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.thread import Thread
 from commonplace.agent.user_input import UserInput
 from commonplace.app.book import Book
+from commonplace.config.sources import FILE
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.app_server import items
 from commonplace.surfaces.app_server.connection import Connection, Reply
@@ -62,7 +63,11 @@ class ServedThread:
         self._book = book
         self._log = log
         self._events = TurnEvents(
-            thread.id, book.settings.now, lambda: thread.profile.cwd, lambda: thread.path is not None
+            thread.id,
+            book.settings.now,
+            book.home / FILE,
+            lambda: thread.profile.cwd,
+            lambda: thread.path is not None,
         )
         self._held: list[Notice] | None = None
         """Notifications that wait for the answer to the request that caused them."""
@@ -111,6 +116,15 @@ class ServedThread:
     def was_interrupted(self, turn_id: str) -> bool:
         """Return whether a turn was the last one, and was interrupted."""
         return isinstance(self._end, events.TurnAborted) and self._end.turn_id == turn_id
+
+    def tell_raw_items(self) -> None:
+        """Tell clients of every item from now on, as it is recorded."""
+
+        def hear(turn_id: str, raw: bytes) -> None:
+            told = {"threadId": self.id, "turnId": turn_id, "item": msgspec.Raw(raw)}
+            self._notify(("rawResponseItem/completed", told))
+
+        self.thread.session.ledger.watch(hear)
 
     async def wait_idle(self) -> None:
         """Return when no turn runs."""

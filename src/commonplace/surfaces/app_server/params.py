@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from commonplace.agent.profile import GranularApproval
 from commonplace.config import Mode
 from commonplace.context.additional import AdditionalContext
 
@@ -126,6 +127,12 @@ class MentionInput(Params, frozen=True, kw_only=True, tag="mention", tag_field="
 InputPart = TextInput | ImageInput | LocalImageInput | AudioInput | LocalAudioInput | SkillInput | MentionInput
 
 
+class GranularParams(Params, frozen=True, kw_only=True):
+    """Which kinds of questions are asked; the others are answered with no."""
+
+    granular: GranularApproval
+
+
 class SandboxPolicyParams(Params, frozen=True, kw_only=True):
     """What the commands of a turn may do."""
 
@@ -140,7 +147,7 @@ class _Overrides(Params, frozen=True, kw_only=True):
     model: str | None = None
     model_provider: str | None = None
     cwd: str | None = None
-    approval_policy: ApprovalName | None = None
+    approval_policy: ApprovalName | GranularParams | None = None
     approvals_reviewer: Literal["user", "auto_review", "guardian_subagent"] | None = None
     sandbox: SandboxName | None = None
     config: Json | None = None
@@ -155,6 +162,8 @@ class ThreadStartParams(_Overrides, frozen=True, kw_only=True):
     ephemeral: bool | None = None
     service_name: str | None = None
     thread_source: str | None = None
+    experimental_raw_events: bool = False
+    """Tell of every item of the model's view by `rawResponseItem/completed`, too."""
 
 
 class ThreadResumeParams(_Overrides, frozen=True, kw_only=True):
@@ -295,7 +304,7 @@ class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     client_user_message_id: str | None = None
     additional_context: dict[str, AdditionalContext] | None = None
     cwd: str | None = None
-    approval_policy: ApprovalName | None = None
+    approval_policy: ApprovalName | GranularParams | None = None
     sandbox_policy: SandboxPolicyParams | None = None
     model: str | None = None
     effort: str | None = None

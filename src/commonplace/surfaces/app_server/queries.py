@@ -19,6 +19,7 @@ from commonplace.rollout import layout
 from commonplace.state.thread_pages import ThreadRow
 from commonplace.surfaces.app_server import spawned_threads, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
+from commonplace.surfaces.app_server.item_shapes import AgentMessageItem, UserMessageItem
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import (
     ConfigReadParams,
@@ -49,6 +50,7 @@ from commonplace.surfaces.app_server.shapes import (
     TurnListResult,
     WireModel,
     WireThread,
+    WireTurn,
 )
 
 T = TypeVar("T")
@@ -172,9 +174,18 @@ async def turns_list(server: AppServer, client: Connection, params: TurnListPara
     if params.sort_direction != "asc":
         turns.reverse()
     page, cursor = _page(turns, params.cursor, params.limit, lambda turn: turn.id)
-    if params.items_view == "notLoaded":
-        page = [msgspec.structs.replace(turn, items=[], items_view="notLoaded") for turn in page]
+    if params.items_view != "full":
+        page = [_less(turn, summary=params.items_view != "notLoaded") for turn in page]
     return Reply(TurnListResult(data=page, next_cursor=cursor, backwards_cursor=page[0].id if page else None))
+
+
+def _less(turn: WireTurn, *, summary: bool) -> WireTurn:
+    """Return a turn with what was said first and answered last, or without items."""
+    if not summary:
+        return msgspec.structs.replace(turn, items=[], items_view="notLoaded")
+    first = [item for item in turn.items if isinstance(item, UserMessageItem)][:1]
+    last = [item for item in turn.items if isinstance(item, AgentMessageItem)][-1:]
+    return msgspec.structs.replace(turn, items=[*first, *last], items_view="summary")
 
 
 async def model_list(server: AppServer, client: Connection, params: ModelListParams) -> Reply:

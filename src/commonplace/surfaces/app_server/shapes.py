@@ -115,7 +115,7 @@ class ThreadOpened(Shape, frozen=True, kw_only=True):
     cwd: str
     runtime_workspace_roots: list[str] = []
     instruction_sources: list[str] = []
-    approval_policy: str
+    approval_policy: str | Json
     approvals_reviewer: Literal["user"] = "user"
     sandbox: Json
     reasoning_effort: str | None = None

@@ -10,10 +10,9 @@ import msgspec
 
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
-from commonplace.config import Approval
 from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.models.providers import choose, is_provider
-from commonplace.surfaces.app_server import spawned_threads, thread_views
+from commonplace.surfaces.app_server import approval_params, spawned_threads, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import ServedThread
@@ -51,6 +50,8 @@ async def start(server: AppServer, client: Connection, params: ThreadStartParams
     wanted["ephemeral"] = bool(params.ephemeral)
     wanted["thread_source"] = params.thread_source or "user"
     opened = server.opened(await server.book.start(**wanted), client)
+    if params.experimental_raw_events:
+        opened.tell_raw_items()
     _configure(opened, client, params)
     thread = await thread_views.view(server, opened)
 
@@ -157,12 +158,12 @@ def _options(
     """Return the options of a thread (raises RpcError, BadSetting: they cannot be used)."""
     given = config_overrides.of(params.config or {})
     flags, info = given.checked_flags("the request's `config`"), client.client
-    approval = params.approval_policy or flags.get("approval")
+    asked = approval_params.changes(client, params.approval_policy or flags.get("approval"))
     wanted: dict[str, Any] = {
         "cwd": params.cwd or ".",
         "model": model_name(server, params.model or flags.get("model"), params.model_provider or given.provider),
         "sandbox": params.sandbox or flags.get("sandbox"),
-        "approval": approval_policy(approval) if approval is not None else None,
+        "approval": asked.get("approval"),
         "effort": flags.get("effort"),
         "personality": params.personality,
         "base": params.base_instructions,
@@ -178,24 +179,14 @@ def _configure(
 ) -> None:
     """Set what a request's `config` says beyond the options of a thread, and tell what of it means nothing there."""
     given = config_overrides.of(params.config or {})
-    opened.thread.change(network=given.flags.get("sandbox_network"))
+    granular = approval_params.changes(client, params.approval_policy).get("granular")
+    opened.thread.change(network=given.flags.get("sandbox_network"), granular=granular)
     whole = [key for key in given.flags if key not in _OF_THREAD] + [f"providers.{name}" for name in given.providers]
     wider = (
         f"{key} holds for the whole server and is let be; give it to the command, or to config.toml." for key in whole
     )
     for note in [*given.notes(), *wider]:
         client.notify("warning", {"threadId": None, "message": note})
-
-
-def approval_policy(named: str) -> Approval:
-    """Return a policy by the name that clients use."""
-    match named:
-        case "untrusted" | "on-request" | "never":
-            return named
-        case "on-failure":
-            return "on-request"
-        case _:
-            raise invalid(f"unknown approval policy: {named[:100]!r}")
 
 
 def model_name(server: AppServer, named: str | None, provider: str | None = None) -> str | None:

@@ -163,7 +163,7 @@ def opened_result(opened: ServedThread, thread: WireThread) -> ThreadOpened:
         model_provider=profile.choice.name,
         cwd=str(profile.cwd),
         runtime_workspace_roots=[str(profile.cwd), *map(str, profile.roots)],
-        approval_policy=profile.approval,
+        approval_policy=profile.approval_policy,
         sandbox=_sandbox(opened),
         reasoning_effort=profile.effective_effort,
     )
@@ -178,7 +178,7 @@ def settings(opened: ServedThread) -> Json:
         "modelProvider": profile.choice.name,
         "serviceTier": None,
         "cwd": str(profile.cwd),
-        "approvalPolicy": profile.approval,
+        "approvalPolicy": profile.approval_policy,
         "approvalsReviewer": "user",
         "sandboxPolicy": _sandbox(opened),
         "effort": profile.effective_effort,

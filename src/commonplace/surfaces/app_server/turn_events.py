@@ -16,6 +16,7 @@ from commonplace.agent import events
 from commonplace.context.usage import TokenInfo, TokenUsage
 from commonplace.models.base import Limit
 from commonplace.surfaces.app_server import items
+from commonplace.surfaces.app_server.hook_notices import HookNotices
 from commonplace.surfaces.app_server.item_shapes import AgentMessageItem, ThreadItem
 from commonplace.surfaces.app_server.read_state import ReadState
 from commonplace.surfaces.app_server.shapes import (
@@ -40,6 +41,8 @@ _ERRORS: Final = {
     "model_unavailable": "internalServerError",
     "internal": "internalServerError",
 }
+_ONLY_REASON: Final = "highRiskCyberActivity"
+"""Why another model answers: the protocol has no other word, and no server says which."""
 _STEPS: Final = {"pending": "pending", "in_progress": "inProgress", "completed": "completed"}
 
 
@@ -47,7 +50,12 @@ class TurnEvents:
     """Turns the events of one thread into notifications."""
 
     def __init__(
-        self, thread_id: str, now: Callable[[], datetime], folder: Callable[[], Path], leaves_file: Callable[[], bool]
+        self,
+        thread_id: str,
+        now: Callable[[], datetime],
+        settings_file: Path,
+        folder: Callable[[], Path],
+        leaves_file: Callable[[], bool],
     ) -> None:
         self._thread = thread_id
         self._leaves_file = leaves_file
@@ -55,8 +63,9 @@ class TurnEvents:
         self._folder = folder
         """Where the work is; differences name files from there."""
         self._now = now
-        self._started: set[str] = set()
-        """Items of the running turn that were started and are not completed."""
+        self._started: set[tuple[str, str]] = set()
+        """Turns and items that were started and are not completed; a command may go on after its turn."""
+        self._hooks = HookNotices(now, settings_file)
         self._thinking: str | None = None
         """The item whose summary was told last."""
         self._last: AgentMessageItem | None = None
@@ -75,8 +84,12 @@ class TurnEvents:
                 yield from self._turn_started(event)
             case events.ItemStarted() | events.ItemUpdated() | events.ItemCompleted():
                 yield from self._item(event, where)
-            case events.TextDelta() | events.ReasoningDelta() | events.OutputDelta():
+            case events.TextDelta() | events.ReasoningDelta() | events.OutputDelta() | events.PlanDelta():
                 yield from self._delta(event, where)
+            case events.ProcessInput() | events.ServerChanged() | events.Rerouted():
+                yield self._beside(event, where)
+            case events.HookStarted() | events.HookCompleted():
+                yield self._hooks.notice(self._thread, event)
             case events.TokenCount():
                 if event.info is not None:
                     yield "thread/tokenUsage/updated", {**where, "tokenUsage": usage(event.info)}
@@ -92,8 +105,20 @@ class TurnEvents:
             case events.Asked():
                 pass  # a question goes to the client as a request
 
+    def _beside(self, event: events.ProcessInput | events.ServerChanged | events.Rerouted, where: Json) -> Notice:
+        """Return what is told of something that happens beside the items."""
+        match event:
+            case events.ProcessInput():
+                told = {"itemId": event.item_id, "processId": str(event.process), "stdin": event.text}
+                return "item/commandExecution/terminalInteraction", {**where, **told}
+            case events.ServerChanged():
+                told = {"name": event.server, "status": event.status, "error": event.error, "failureReason": None}
+                return "mcpServer/startupStatus/updated", {"threadId": self._thread, **told}
+            case events.Rerouted():
+                told = {"fromModel": event.asked, "toModel": event.answers, "reason": _ONLY_REASON}
+                return "model/rerouted", {**where, **told}
+
     def _turn_started(self, event: events.TurnStarted) -> Iterator[Notice]:
-        self._started.clear()
         self._diffs.clear()
         self._last, self._began = None, self._now()
         started = WireTurn(id=event.turn_id, items_view="notLoaded", started_at=int(self._began.timestamp()))
@@ -118,14 +143,14 @@ class TurnEvents:
             yield from self._item_completed(event.item, where)
 
     def _item_started(self, item: ThreadItem, where: Json) -> Notice:
-        self._started.add(item.id)
+        self._started.add((where["turnId"], item.id))
         return "item/started", {"item": item, **where, "startedAtMs": self.now_ms()}
 
     def _item_completed(self, item: events.Item, where: Json) -> Iterator[Notice]:
         shown = items.live(item)
-        if item.id not in self._started:
+        if (where["turnId"], item.id) not in self._started:
             yield self._item_started(shown, where)
-        self._started.discard(item.id)
+        self._started.discard((where["turnId"], item.id))
         if isinstance(shown, AgentMessageItem):
             self._last = shown
         yield "item/completed", {"item": shown, **where, "completedAtMs": self.now_ms()}
@@ -135,10 +160,12 @@ class TurnEvents:
             yield "turn/diff/updated", {**where, "diff": "".join(self._diffs.values())}
 
     def _delta(
-        self, event: events.TextDelta | events.ReasoningDelta | events.OutputDelta, where: Json
+        self, event: events.TextDelta | events.ReasoningDelta | events.OutputDelta | events.PlanDelta, where: Json
     ) -> Iterator[Notice]:
         told = {**where, "itemId": event.item_id, "delta": event.text}
         match event:
+            case events.PlanDelta():
+                yield "item/plan/delta", told
             case events.TextDelta():
                 yield "item/agentMessage/delta", told
             case events.OutputDelta():

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from commonplace.agent.turn_changes import TurnChanges
 from commonplace.config import Sandbox
-from commonplace.surfaces.app_server import inputs, thread_methods, thread_views
+from commonplace.surfaces.app_server import approval_params, inputs, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
@@ -27,12 +27,11 @@ _MODES: Final[dict[str, Sandbox]] = {
 
 async def start(server: AppServer, client: Connection, params: TurnStartParams) -> Reply:
     """Start a turn, or steer the one that runs; settings hold for the turns after it, too."""
-    del client
     opened = server.open_thread(params.thread_id)
     given = inputs.read(params.input, params.additional_context, params.output_schema, params.client_user_message_id)
     if params.tool_output is not None:
         given = inputs.external(given, params.tool_output)
-    changes = _changes(server, params)
+    changes = _changes(server, client, params)
 
     def change() -> None:
         before = opened.thread.profile
@@ -43,13 +42,12 @@ async def start(server: AppServer, client: Connection, params: TurnStartParams) 
     return await opened.start_turn(given, change)
 
 
-def _changes(server: AppServer, params: TurnStartParams) -> TurnChanges:
+def _changes(server: AppServer, client: Connection, params: TurnStartParams) -> TurnChanges:
     """Return the settings that a turn changes (raises RpcError: they cannot be used)."""
     changes = TurnChanges(cwd=thread_methods.folder(params.cwd), effort=params.effort, summary=params.summary)
     if params.model is not None:
         changes["model"] = thread_methods.model_name(server, params.model)
-    if params.approval_policy is not None:
-        changes["approval"] = thread_methods.approval_policy(params.approval_policy)
+    changes |= approval_params.changes(client, params.approval_policy)
     if params.personality is not None:
         changes["personality"] = params.personality
     if (wanted := params.collaboration_mode) is not None:

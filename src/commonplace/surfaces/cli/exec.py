@@ -169,10 +169,11 @@ async def _run(book: Book, request: ExecRequest) -> int:
     thread = await _thread(book, request)
     shown = _OutputGuard(_JsonOut() if request.json else _TextOut())
     shown.opening(thread)
-    thread.listen(shown.take)
+    stop = thread.listen(shown.take)
     book.tasks.start_soon(_signals, thread)
     book.tasks.start_soon(shown.watch, thread)
     end = await thread.turn(given)
+    stop()  # what still runs in the background is ended, and its end belongs to no turn
     shown.closing(end)
     if not isinstance(end, events.TurnCompleted):
         return 1
@@ -288,7 +289,9 @@ class _TextOut:
         from commonplace.agent import events as kinds
         from commonplace.surfaces.cli.exec_text import event_lines
 
-        if isinstance(event, kinds.ItemCompleted | kinds.ItemStarted | kinds.Warned | kinds.Retrying):
+        if isinstance(
+            event, kinds.ItemCompleted | kinds.ItemStarted | kinds.ItemUpdated | kinds.Warned | kinds.Retrying
+        ):
             for line in event_lines(event):
                 self._say(line)
 

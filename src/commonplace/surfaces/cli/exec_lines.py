@@ -56,6 +56,9 @@ class EventLines:
 
     def _item(self, event: events.ItemStarted | events.ItemUpdated | events.ItemCompleted) -> Iterator[Line]:
         kind = str(event.__struct_config__.tag).removeprefix("item_")
+        if kind == "updated" and not isinstance(event.item, events.Plan):
+            self._told.pop(event.item.id, None)  # it goes on in the background: told when it ends, as in Codex
+            return
         fields = _fields(event.item)
         if fields is None or (kind != "completed" and isinstance(event.item, events.AgentMessage | events.Reasoning)):
             return
@@ -130,7 +133,7 @@ def _fields(item: events.Item) -> Line | None:
         case events.Plan():
             steps = [{"text": step.text, "completed": step.status == "completed"} for step in item.steps]
             return {"type": "todo_list", "items": steps}
-        case events.UserMessage() | events.ExternalMessage() | events.ContextCompaction():
+        case events.UserMessage() | events.ExternalMessage() | events.ProposedPlan() | events.ContextCompaction():
             return None
 
 

@@ -18,6 +18,8 @@ def event_lines(event: events.Event) -> Iterator[str]:
     match event:
         case events.ItemStarted(item=events.CommandExecution() as run):
             yield f"$ {output.one_line(_words(run.command), _WIDTH)}"
+        case events.ItemUpdated(item=events.CommandExecution(process=int(process))):
+            yield f"  goes on in the background as process {process}"
         case events.ItemCompleted(item=item):
             yield from _completed(item)
         case events.Warned():
@@ -30,7 +32,7 @@ def event_lines(event: events.Event) -> Iterator[str]:
 
 def _completed(item: events.Item) -> Iterator[str]:
     match item:
-        case events.AgentMessage(phase="commentary"):
+        case events.AgentMessage(phase="commentary") | events.ProposedPlan():
             yield item.text
         case events.Reasoning() if item.summary:
             yield f"~ {output.one_line(' '.join(item.summary), _WIDTH)}"
@@ -76,9 +78,7 @@ def _ended(item: events.CommandExecution) -> Iterator[str]:
         yield f"  … {len(lines) - _TAIL} more lines"
     for line in lines[-_TAIL:]:
         yield f"  {output.one_line(line, _WIDTH)}"
-    if item.process is not None:
-        yield f"  goes on in the background as process {item.process}"
-    elif item.status != "completed":
+    if item.status != "completed":
         yield f"  {item.status}" + ("" if item.exit_code is None else f", exit code {item.exit_code}")
 
 

@@ -78,7 +78,7 @@ class EventView:
     def take(self, event: events.Event) -> None:
         """Show one event."""
         match event:
-            case events.TextDelta():
+            case events.TextDelta() | events.PlanDelta():
                 self._streams.setdefault(event.item_id, markdown.MarkdownStream()).feed(event.text)
                 self._soon()
             case events.OutputDelta() if event.item_id in self._running:
@@ -89,6 +89,11 @@ class EventView:
                 self._started(item)
             case events.ItemUpdated(item=events.Plan() as plan):
                 self._tell(events.ItemCompleted(turn_id=event.turn_id, item=plan))
+            case events.ItemUpdated(item=events.CommandExecution() as run):
+                self._running.pop(run.id, None)
+                self._screen.say(_command(run), "cyan", "tool")
+                self._tell(event)
+                self.changed()
             case events.ItemCompleted(item=item):
                 self._advance()
                 self._completed(event, item)
@@ -117,6 +122,9 @@ class EventView:
                 self._blocks(stream.end() if stream is not None and stream.said else [item.text])
             case events.Plan():
                 pass  # told when it changed
+            case events.ProposedPlan():
+                stream = self._streams.pop(item.id, None)
+                self._blocks(stream.end() if stream is not None and stream.said else [item.text])
             case events.CommandExecution():
                 self._running.pop(item.id, None)
                 self._screen.say(_command(item), "cyan", "tool")
