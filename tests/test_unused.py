@@ -46,6 +46,7 @@ WRITTEN = {
     "ExpectedLessons.processed": "format of a corpus",
     "Audit.loops": "JSON of `memory audit`",
     "Audit.unsourced": "JSON of `memory audit`",
+    "Audit.unused": "JSON of `memory audit`",
     "DirectoryEntry.entry_type": "the answer of the tool `list`",
 }
 """Fields that are written or required and that no code reads, each with its reason."""
