@@ -88,10 +88,19 @@ def main(chosen: list[str]) -> None:
         for table in tables:
             text += f"\n## {table.title}\n\n| {' | '.join(table.header)} |\n|{'---|' * len(table.header)}\n"
             text += "".join(f"| {' | '.join(row)} |\n" for row in table.rows)
+        if name == "learning" and all(table.title != learning.REAL for table in tables):
+            text += kept(RESULTS / "learning.md", learning.REAL)
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.md").write_text(text, "utf-8")
         print(f"\nwritten: {RESULTS / name}.md")
     report.write()
+
+
+def kept(page: Path, title: str) -> str:
+    """Return a section of a page as it was measured before; nothing if there is none."""
+    before = page.read_text("utf-8") if page.exists() else ""
+    _, heading, rest = before.partition(f"\n## {title}\n")
+    return heading + rest.partition("\n## ")[0].rstrip("\n") + "\n" if heading else ""
 
 
 if __name__ == "__main__":

@@ -1,9 +1,16 @@
-"""What reading sessions costs, and how well the embedded reader does on the gold set."""
+"""What reading sessions costs, and how well the embedded reader does on the gold set.
+
+With `COMMONPLACE_BENCH_CORPUS`, a folder as `memory eval --corpus` takes it, `learn` is measured on the real sessions
+in it; with `COMMONPLACE_BENCH_LABELS`, the labels of its messages, the memory is scored, too. Without them that section
+stays as it was measured last.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -12,13 +19,14 @@ from pathlib import Path
 from bench import gold_sets, measure
 from bench.ledger import Table
 from commonplace.importers import claude_code, ledger_writer
-from commonplace.learning.evaluate import cases, files, score
+from commonplace.learning.evaluate import cases, corpus, files, score
 from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.extract import rules
 from commonplace.learning.reading import session_view
 from commonplace.redact import redact
 from commonplace.state.outputs import Output
 
+REAL = "The whole of `learn` on real sessions"
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 TASKSET = shutil.which("taskset")
 PROGRAM = [sys.executable, "-m", "commonplace"]
@@ -86,7 +94,44 @@ def speed(folder: Path) -> Table:
     return table
 
 
+def real(folder: Path, place: Path, labels: str | None) -> Table:
+    """How fast `learn` is on real sessions, and how good the memory is if they have labels."""
+    table = Table(REAL, ("", "measured"))
+    homes = [
+        (agent, place / "homes" / home) for home, agent in corpus.HOMES.items() if (place / "homes" / home).is_dir()
+    ]
+    known = [path for _, home in homes for path in home.rglob("*.jsonl")]
+    size = sum(path.stat().st_size for path in known) / 1e6
+    named = ", ".join(agent for agent, _ in homes)
+    table.add("measured on", f"{datetime.now(UTC):%Y-%m-%d}, {len(known)} files of {named}, {size:.0f} MB")
+    for cores in ("one", "two"):
+        pinned = [TASKSET, "-c", "0" if cores == "one" else "0,1", *PROGRAM] if TASKSET else PROGRAM
+        environment = {**os.environ, "COMMONPLACE_HOME": str(folder / f"real-{cores}")}
+        runs = [
+            measure.run([*pinned, "learn", "--model", "embedded", "--from", agent, "--path", str(home)], environment)
+            for agent, home in homes
+        ]
+        clock, busy = sum(run.seconds for run in runs), sum(run.busy for run in runs)
+        table.add(f"{cores} core{'s' * (cores == 'two')}, clock", f"{clock:.1f} s")
+        table.add(f"{cores} core{'s' * (cores == 'two')}, processor time", f"{busy:.1f} s")
+        if cores == "one":
+            table.add("one core, speed by it", f"{size / busy:.1f} MB/s")
+        table.add(f"{cores} core{'s' * (cores == 'two')}, peak memory", f"{max(run.megabytes for run in runs):.0f} MB")
+    if labels is not None:
+        command = [*PROGRAM, "memory", "eval", "--model", "embedded", "--corpus", str(place), "--labels", labels]
+        environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "real-scored")}
+        ran = subprocess.run([*command, "--json"], env=environment, stdout=subprocess.PIPE, check=True)
+        found = json.loads(ran.stdout)
+        table.add("lines of memory, and how many are good", f"{found['entries']}, {found['good']}")
+        table.add("of what must be learned, found", f"{found['found']} of {found['musts']}")
+    return table
+
+
 def run_all() -> list[Table]:
-    """Measure everything."""
+    """Measure everything that there are sessions for."""
+    place = os.environ.get("COMMONPLACE_BENCH_CORPUS")
     with tempfile.TemporaryDirectory(prefix="bench-learning-") as name:
-        return [gold(), speed(Path(name))]
+        tables = [gold(), speed(Path(name))]
+        if place is not None:
+            tables.append(real(Path(name), Path(place), os.environ.get("COMMONPLACE_BENCH_LABELS")))
+        return tables

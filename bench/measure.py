@@ -20,7 +20,8 @@ begun = time.perf_counter()
 quiet = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, out, 2)]
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
 _, status, usage = os.wait4(pid, 0)
-print(json.dumps([time.perf_counter() - begun, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)]))
+busy = usage.ru_utime + usage.ru_stime
+print(json.dumps([time.perf_counter() - begun, usage.ru_maxrss / 1024, busy, os.waitstatus_to_exitcode(status)]))
 """
 """A child's peak memory counts what its parent had at the fork, so a small process starts the one that is measured."""
 
@@ -31,6 +32,9 @@ class Run:
 
     seconds: float
     megabytes: float
+    """The most memory that its first process, or one that it waited for, took."""
+    busy: float
+    """Processor time of all its processes, in seconds."""
 
 
 def run(command: Sequence[str], environment: Mapping[str, str] | None = None, timeout: float = 600) -> Run:
@@ -39,16 +43,20 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None, ti
     done = subprocess.run(
         launcher, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=True
     )
-    seconds, megabytes, code = json.loads(done.stdout)
+    seconds, megabytes, busy, code = json.loads(done.stdout)
     if code:
         raise RuntimeError(f"{command} ended with {code}")
-    return Run(seconds, megabytes)
+    return Run(seconds, megabytes, busy)
 
 
 def best_of(times: int, command: Sequence[str], environment: Mapping[str, str] | None = None) -> Run:
     """Run a program several times; return the median time and the largest memory."""
     runs = [run(command, environment) for _ in range(times)]
-    return Run(statistics.median(one.seconds for one in runs), max(one.megabytes for one in runs))
+    return Run(
+        statistics.median(one.seconds for one in runs),
+        max(one.megabytes for one in runs),
+        statistics.median(one.busy for one in runs),
+    )
 
 
 def seconds(work: Callable[[], object], times: int = 3) -> float:

@@ -52,7 +52,7 @@ PROMISES: Final = (
         "learning",
         "The whole of `learn`",
         "one core, speed",
-        "after",
+        "measured",
         40,
         "MB/s",
         is_least=True,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.__main__ import kept
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,3 +39,13 @@ def test_a_name_that_is_none_ends_with_what_to_do(name: str, says: str) -> None:
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_section_that_was_not_measured_stays_as_it_was(tmp_path: Path) -> None:
+    page = tmp_path / "learning.md"
+    assert kept(page, "Real") == ""
+    page.write_text("# Learning\n\n## Gold\n\n| 1 |\n\n## Real\n\n| 2 |\n\n## More\n\n| 3 |\n", "utf-8")
+
+    assert kept(page, "Real") == "\n## Real\n\n| 2 |\n"
+    assert kept(page, "More") == "\n## More\n\n| 3 |\n"
+    assert kept(page, "None") == ""

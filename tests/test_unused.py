@@ -48,6 +48,7 @@ WRITTEN = {
     "Audit.unsourced": "JSON of `memory audit`",
     "GranularApproval.skill_approval": "told back to the client that sent it; there are no such questions",
     "GranularApproval.request_permissions": "the same",
+    "Audit.unused": "JSON of `memory audit`",
     "DirectoryEntry.entry_type": "the answer of the tool `list`",
 }
 """Fields that are written or required and that no code reads, each with its reason."""

@@ -24,6 +24,7 @@ class OwnServer:
 
     def __init__(self, server: Any) -> None:
         self._server = server
+        self._folder = server.get_postmaster_info().socket_dir
         self._stopped: list[int] = []
 
     @property
@@ -39,12 +40,16 @@ class OwnServer:
 
     def stop(self) -> None:
         """Stop it as a loss of power would: nobody is told, nothing is ended in order."""
-        commands: Any = importlib.import_module("pgserver._commands")
-        commands.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=self._server.pgdata, user=self._server.system_user)
+        self._control("-m", "immediate", "stop")
 
     def start(self) -> None:
-        """Start it again, where it was."""
+        """Start it again, where it was; the wheel alone would not wait longer than ten seconds."""
+        self._control("-t", "600", "-o", '-h ""', "-o", f"-k {self._folder}", "-l", str(self._server.log), "start")
         self._server.ensure_postgres_running()
+
+    def _control(self, *words: str) -> None:
+        commands: Any = importlib.import_module("pgserver._commands")
+        commands.pg_ctl(["-w", *words], pgdata=self._server.pgdata, user=self._server.system_user)
 
     def freeze(self) -> None:
         """Let all of its processes stand still; connections stay, nobody answers."""

@@ -99,6 +99,14 @@ def test_another_project_or_another_wish_is_no_duplicate() -> None:
     assert [each.id for each in duplicates([shop, entry("d", "always use pnpm, not npm", scope="global")])] == ["d"]
 
 
+def test_a_duplicate_is_found_behind_many_entries_of_other_projects() -> None:
+    text = "always use pnpm instead of npm"
+    others = [entry(f"o{number}", text, scope=f"github.com/acme/{number}") for number in range(200)]
+
+    (told,) = duplicates([entry("a", text), *others, entry("b", text)])
+    assert (told.id, told.other) == ("b", "a")
+
+
 def test_many_entries_are_compared_quickly_enough() -> None:
     many = [entry(f"m{number}", f"the service number{number} listens on port {number}") for number in range(1_500)]
 

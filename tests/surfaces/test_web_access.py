@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import taught_homes as taught
 import web_homes as homes
 from command import Command
 from serving_web import Visitor, serving
@@ -175,6 +176,23 @@ def test_a_session_that_came_meanwhile_is_found_and_one_that_went_is_said_in_a_s
         for path in ("", "/export", "/family", "/line/0", "/image/0/0"):
             found = fresh.ask(f"/sessions/{homes.HOSTILE}{path}")
             assert (found.status in (404, 503), "Broken" in found.plain) == (True, False), (path, found.plain)
+
+
+def test_a_sub_agent_of_a_later_month_is_shown_and_a_source_whose_session_is_gone_leads_nowhere(tmp_path: Path) -> None:
+    variables = homes.write(tmp_path / "home")
+    late = Script("019bc0de-0000-7000-8000-0000000000d1", parent_thread_id=taught.SHOP, source={"subagent": "review"})
+    late.turn(user("look for flaky tests")).write(tmp_path / "home/sessions/2026/01/15")
+    next((tmp_path / "home").rglob(f"rollout-*{taught.BLOG}*")).unlink()
+
+    with serving(variables, tmp_path) as fresh:
+        fresh.enter().get("/sessions?q=flaky")
+        assert "look for flaky tests" in fresh.get(f"/sessions/{taught.SHOP}/family").plain
+        (entry,) = set(
+            re.findall(r'href="(/entry/m\w{9})"[^>]*>[^<]*deploy from the release', fresh.get("/memory").text)
+        )
+        shown = fresh.get(entry)
+        assert "a session that is no longer here" in shown.plain
+        assert f'href="/sessions/{taught.BLOG}' not in shown.text
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -320,11 +320,11 @@ class Memory:
 
         return await usage_counts.count_cited(self._store, answer)
 
-    async def audit(self, wanted: Collection[str] | None = None) -> Audit:
-        """Return what is wrong with the memory, or only the kinds of it that are wanted; nothing is changed."""
+    async def audit(self) -> Audit:
+        """Return what is wrong with the memory; nothing is changed."""
         from commonplace.memory import audit_run
 
-        return await (audit_run.audit(self._store) if wanted is None else audit_run.audit(self._store, wanted))
+        return await audit_run.audit(self._store)
 
     async def evaluate(
         self, model: str, *, sets: Sequence[str] = (), limit: int | None = None, consent: Consent | None = None

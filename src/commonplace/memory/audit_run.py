@@ -6,11 +6,11 @@ gone, counters without a database) is not reported.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import anyio.to_thread
 import msgspec
@@ -36,8 +36,6 @@ from commonplace.rollout import reader
 from commonplace.state.database import Row
 
 _DAY: Final = 86_400
-_OF_SESSIONS: Final = {"stale", "loops"}
-"""The kinds of problems for which sessions are looked at."""
 _MAX_NEAR: Final = 64
 """How many entries that share a word are compared with each other."""
 _MAX_SOURCES: Final = 8
@@ -46,65 +44,89 @@ _MAX_LOOKED: Final = 4_000
 """How many places of ledgers one audit looks at."""
 
 
-async def audit(store: MemoryStore, wanted: Collection[str] = Audit.__struct_fields__) -> Audit:
-    """Return the problems of a memory, of the kinds that are wanted."""
+async def audit(store: MemoryStore) -> Audit:
+    """Return the problems of a memory, of every kind."""
     known = await known_entries.known_entries(store)
-    rows = await _threads(store) if _OF_SESSIONS & set(wanted) else []
-    return await anyio.to_thread.run_sync(_audit, store, known, rows, wanted)
+    threads = await _rows(store, "threads.current")
+    return await anyio.to_thread.run_sync(_audit, store, known, threads)
 
 
-async def _threads(store: MemoryStore) -> list[Row]:
+async def problems(
+    store: MemoryStore, kind: Literal["duplicates", "stale", "unused"], known: list[KnownEntry]
+) -> dict[str, str]:
+    """Return what is wrong with those of the known entries that have one kind of problem, by their ids."""
+    folders = await _rows(store, "threads.project_folders") if kind == "stale" else []
+
+    def look() -> dict[str, str]:
+        entries = [each.entry for each in known]
+        found: Iterable[Finding]
+        match kind:
+            case "duplicates":
+                found = duplicates(entries, _untold)
+            case "stale":
+                found = _stale(entries, WorkspaceFiles(store.root, entries), folders)
+            case "unused":
+                found = _unused(store, known, _untold)
+        return {each.id: each.problem for each in found if each.id is not None}
+
+    return await anyio.to_thread.run_sync(look)
+
+
+def _untold(_: str) -> str:
+    """Stand for the text of an entry where nobody reads it."""
+    return ""
+
+
+async def _rows(store: MemoryStore, query: str) -> list[Row]:
+    """Return what the index knows of sessions; nothing if it cannot be asked."""
     if not store.home.has_index():
         return []
     root = store.home.key
     try:
-        return await (await store.home.database()).read(lambda tx: tx.query("threads.current", home=root))
+        return await (await store.home.database()).read(lambda tx: tx.query(query, home=root))
     except StateError as error:
         store.home.warn(f"Where sessions ran could not be looked up: {error}")
         return []
 
 
-def _audit(store: MemoryStore, known: list[KnownEntry], rows: list[Row], wanted: Collection[str]) -> Audit:
+def _audit(store: MemoryStore, known: list[KnownEntry], threads: list[Row]) -> Audit:
     root = store.root
     entries = [each.entry for each in known]
     shelf = WorkspaceFiles(root, entries)
     paths = checks.files(root) if root.is_dir() and not root.is_symlink() else []
-    findings: dict[str, Iterable[Finding]] = {  # each is looked for only when it is read
-        "duplicates": duplicates(entries),
-        "stale": _stale(entries, shelf, rows),
-        "unused": _unused(store, known),
-        "secrets": chain(
-            checks.secrets(shelf, paths), checks.secrets(WorkspaceFiles(store.home.path, []), [history.FILE])
-        ),
-        "unsourced": chain(
-            checks.unsourced_entries(entries, paths), checks.unsourced_lines(shelf, has_entries=bool(entries))
-        ),
-        "loops": chain(_loops(entries, rows), checks.looping_files(shelf, paths)),
-    }
-    return Audit(**{kind: list(found) for kind, found in findings.items() if kind in wanted})
+    return Audit(
+        duplicates=list(duplicates(entries)),
+        stale=list(_stale(entries, shelf, threads)),
+        unused=list(_unused(store, known)),
+        secrets=[
+            *checks.secrets(shelf, paths),
+            *checks.secrets(WorkspaceFiles(store.home.path, []), [history.FILE]),
+        ],
+        unsourced=[
+            *checks.unsourced_entries(entries, paths),
+            *checks.unsourced_lines(shelf, has_entries=bool(entries)),
+        ],
+        loops=[*_loops(entries, threads), *checks.looping_files(shelf, paths)],
+    )
 
 
-def duplicates(entries: list[Entry]) -> Iterator[Finding]:
+def duplicates(entries: list[Entry], shown: Callable[[str], str] = shown_text) -> Iterator[Finding]:
     """Yield entries that say what another says, for the same project or for all."""
-    near: dict[str, list[tuple[Entry, similarity.ComparedWords]]] = defaultdict(list)
-    for entry in entries:
-        words = similarity.words(entry.text)
-        handles = [f"{SECTION_OF[entry.kind]} {handle}" for handle in sorted(words.handles)]
-        seen: set[str] = set()
-        for other, theirs in (each for handle in handles for each in near[handle][-_MAX_NEAR:]):
-            if other.id in seen or not _meet(entry, other):
-                continue
-            seen.add(other.id)
-            if similarity.is_same(theirs, words):
+    near: dict[str, dict[str, dict[str, list[int]]]] = {}
+    for place, entry in enumerate(entries):
+        words, scopes = similarity.words(entry.text), near.setdefault(SECTION_OF[entry.kind], {})
+        handles = sorted(words.about | words.concepts)
+        tables = [table for scope, table in scopes.items() if entry.is_global or scope in (entry.scope, GLOBAL)]
+        shared = Counter(chain.from_iterable(table.get(each, ())[-_MAX_NEAR:] for each in handles for table in tables))
+        least = 1 if words.concepts else min(similarity.MIN_SHARED, len(words.about))
+        for other in (entries[number] for number, count in shared.items() if count >= least):
+            if similarity.is_same(similarity.words(other.text), words):
                 told = f'says what {other.id} says: "{shown_text(other.text)}"'
-                yield Finding(id=entry.id, other=other.id, problem=told, text=shown_text(entry.text))
+                yield Finding(id=entry.id, other=other.id, problem=told, text=shown(entry.text))
                 break
-        for handle in handles:
-            near[handle].append((entry, words))
-
-
-def _meet(one: Entry, two: Entry) -> bool:
-    return one.scope == two.scope or GLOBAL in (one.scope, two.scope)
+        own = scopes.setdefault(entry.scope, {})
+        for each in handles:
+            own.setdefault(each, []).append(place)
 
 
 def _stale(entries: list[Entry], shelf: WorkspaceFiles, rows: list[Row]) -> Iterator[Finding]:
@@ -147,7 +169,9 @@ def _is_of(cwd: str, scope: str) -> bool:
     return place.exists and (place.identity in (None, scope) or scope.startswith("/"))
 
 
-def _unused(store: MemoryStore, entries: list[KnownEntry]) -> Iterator[Finding]:
+def _unused(
+    store: MemoryStore, entries: list[KnownEntry], shown: Callable[[str], str] = shown_text
+) -> Iterator[Finding]:
     """Yield old entries that nobody asked for; what a person wrote or pinned never ages."""
     if not store.home.has_index():
         return
@@ -159,7 +183,7 @@ def _unused(store: MemoryStore, entries: list[KnownEntry]) -> Iterator[Finding]:
         if not (by_hand or each.retrieved or each.cited) and entry.last_seen_s < cutoff:
             seen = wire_second(entry.last_seen_s)
             problem = f"never retrieved nor cited, last learned {seen[:10]}"
-            yield Finding(id=entry.id, problem=problem, text=shown_text(entry.text), last_seen=seen)
+            yield Finding(id=entry.id, problem=problem, text=shown(entry.text), last_seen=seen)
 
 
 def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +19,6 @@ from commonplace import package_files
 from commonplace.patterns import regex
 
 _WORD: Final = regex(r"[\u3400-\u9fff]|[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
-_HAN: Final = regex(r"[\u3400-\u9fff]")
 _EXACT: Final = regex(r"\d|[/._:@]|\w-\w")
 """Names, paths, versions, numbers: words that stand for one thing only."""
 _CLAUSE: Final = regex(r"[,;:!?，；。]|\.\s")
@@ -37,28 +36,55 @@ _SAME_OF_ALL: Final = 0.2
 """The least share of both lessons' weight that they must have in common."""
 _TOPIC: Final = 0.5
 """Lessons with this overlap are about the same thing."""
-_MIN_SHARED: Final = 2
+MIN_SHARED: Final = 2
+"""How many words two lessons that are worded differently must share to be the same."""
 _FEW: Final = 4
 _REACH: Final = 24
 _REACH_BACK: Final = 18
 """How far a denial reaches, in characters."""
 
 
-class ComparedWords(msgspec.Struct, frozen=True):
-    """The words of a lesson that are compared."""
+class ComparedWords(msgspec.Struct, frozen=True, dict=True):
+    """The words of a lesson that are compared; what few comparisons ask for is found out when one does."""
 
-    about: frozenset[str]
-    exact: frozenset[str]
-    chosen: dict[str, frozenset[str]]
-    """For each family, the members that are wanted."""
-    denied: frozenset[str]
-    """Words that stand after a denial."""
-    is_denial: bool
     lower: str
+    about: frozenset[str]
     concepts: frozenset[str]
     """Wishes that very many people have."""
-    weight: float = 0.0
+    weight: float
     """How much its words tell."""
+
+    @cached_property
+    def exact(self) -> frozenset[str]:
+        """Names, paths, versions and numbers."""
+        return frozenset(word for word in self.about if _EXACT.search(word))
+
+    @cached_property
+    def _denials(self) -> list[tuple[int, int]]:
+        return _denials(self.lower)
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether it denies something."""
+        return bool(self._denials)
+
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        """Words that stand after a denial."""
+        denies = self._denials
+        if not denies:
+            return frozenset()
+        told = _tokens(self.lower)
+        return frozenset(word for place, word in told if any(start <= place < end for start, end in denies))
+
+    @cached_property
+    def chosen(self) -> dict[str, frozenset[str]]:
+        """For each family, the members that are wanted."""
+        found: dict[str, set[str]] = {}
+        for word in sorted(self.about - self.denied):
+            if word in _family():
+                found.setdefault(_family()[word], set()).add(word)
+        return {family: frozenset(members) for family, members in found.items()}
 
     @property
     def reverses(self) -> bool:
@@ -105,13 +131,16 @@ def _concepts() -> dict[str, re.Pattern[str]]:
     return {name: regex("|".join(lines)) for name, lines in _table()["concepts"].items()}
 
 
-def _concepts_in(lower: str) -> frozenset[str]:
+@cache
+def _anchors() -> list[tuple[str, str]]:
+    """Return words without which a text holds no concept, each with its concept."""
     anchors: dict[str, list[str]] = _table()["anchors"]
-    return frozenset(
-        name
-        for name, each in _concepts().items()
-        if any(anchor in lower for anchor in anchors[name]) and each.search(lower)
-    )
+    return [(anchor, name) for name, each in anchors.items() for anchor in each]
+
+
+def _concepts_in(lower: str) -> frozenset[str]:
+    likely = {name for anchor, name in _anchors() if anchor in lower}
+    return frozenset(name for name in likely if _concepts()[name].search(lower))
 
 
 @lru_cache(maxsize=16_384)
@@ -146,35 +175,30 @@ def without_ending(word: str, endings: Iterable[str] = _INFLECTIONS) -> str:
 def words(text: str) -> ComparedWords:
     """Return what of a text is compared."""
     lower = text.lower().replace("’", "'")
-    about: set[str] = set()
-    denied: set[str] = set()
-    chosen: dict[str, set[str]] = {}
-    denies = _denials(lower)
+    is_plain = lower.isascii()  # most texts are; only those in Han need their words one after the other
+    about = frozenset(map(_token, _WORD.findall(lower)) if is_plain else (word for _, word in _tokens(lower))) - {""}
+    return ComparedWords(lower, about, _concepts_in(lower), weight(about))
+
+
+def _tokens(lower: str) -> Iterator[tuple[int, str]]:
+    """Yield where each word stands that says what a text is about, and what it is compared by."""
     before = ""
     for found in _WORD.finditer(lower):
-        word = found[0].strip("'.:")
-        is_han = bool(_HAN.fullmatch(word))
-        token = _synonyms().get(f"{before}{word}", f"{before}{word}") if is_han and before else stem(word)
-        before = word if is_han else ""
-        if (is_han and len(token) < 2) or word in _dull() or not token:
-            continue
-        about.add(token)
-        if any(start <= found.start() < end for start, end in denies):
-            denied.add(token)
-        family = _family().get(token)
-        if family is not None:
-            chosen.setdefault(family, set()).add(token)
-    wanted = {family: frozenset(members - denied) for family, members in chosen.items()}
-    return ComparedWords(
-        frozenset(about),
-        frozenset(word for word in about if _EXACT.search(word)),
-        {family: members for family, members in wanted.items() if members},
-        frozenset(denied),
-        bool(denies),
-        lower,
-        _concepts_in(lower),
-        weight(frozenset(about)),
-    )
+        word = found[0]
+        if len(word) == 1 and "\u3400" <= word <= "\u9fff":
+            token = _synonyms().get(before + word, before + word) if before and word not in _dull() else ""
+            before = word
+        else:
+            token, before = _token(word), ""
+        if token:
+            yield found.start(), token
+
+
+@lru_cache(maxsize=65_536)
+def _token(word: str) -> str:
+    """Return what a word is compared by; nothing for one that says nothing."""
+    bare = word.strip("'.:")
+    return "" if bare in _dull() else stem(bare)
 
 
 def _denials(lower: str) -> list[tuple[int, int]]:
@@ -202,7 +226,7 @@ def is_same(one: ComparedWords, two: ComparedWords) -> bool:
 def _is_near(one: ComparedWords, two: ComparedWords) -> bool:
     """Say whether two lessons share most of what they are about."""
     shared = one.about & two.about
-    if len(shared) < _MIN_SHARED:
+    if len(shared) < MIN_SHARED:
         return False
     both = weight(shared)
     least, whole = min(one.weight, two.weight), one.weight + two.weight - both
@@ -235,7 +259,7 @@ def clash(older: ComparedWords, newer: ComparedWords) -> bool:
         return True
     if newer.denied & older.about and _takes_the_place(older, newer) and newer.reverses:
         return True
-    return len(rest) >= _MIN_SHARED and overlap >= _TOPIC and _substituted(older, newer)
+    return len(rest) >= MIN_SHARED and overlap >= _TOPIC and _substituted(older, newer)
 
 
 def _other_member(older: ComparedWords, newer: ComparedWords) -> bool:
@@ -264,7 +288,7 @@ def _turned(older: ComparedWords, newer: ComparedWords) -> bool:
     turned = denying.denied & wanting.about
     if (denying.exact - denying.denied) & wanting.exact:
         return False  # both want the same thing by name
-    return len(turned) >= _MIN_SHARED or bool(turned & denying.exact) or any(word in _family() for word in turned)
+    return len(turned) >= MIN_SHARED or bool(turned & denying.exact) or any(word in _family() for word in turned)
 
 
 def _takes_the_place(older: ComparedWords, newer: ComparedWords) -> bool:
@@ -272,7 +296,7 @@ def _takes_the_place(older: ComparedWords, newer: ComparedWords) -> bool:
     gone = newer.denied & (older.about - older.denied)
     named = {word for word in gone if word in older.exact or word in _family()}
     frame = older.about & newer.about
-    return bool(named) or (len(gone) >= 1 and len(frame) > _MIN_SHARED)
+    return bool(named) or (len(gone) >= 1 and len(frame) > MIN_SHARED)
 
 
 def _substituted(older: ComparedWords, newer: ComparedWords) -> bool:

@@ -7,8 +7,7 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from commonplace.rollout import chain, layout, sidechains
-from commonplace.rollout.chain import Ledger, LedgerPart
+from commonplace.rollout import chain, layout
 from commonplace.state.home import Home
 
 
@@ -25,15 +24,10 @@ class Family(msgspec.Struct):
 
 
 async def family(home: Home, path: Path) -> Family:
-    """Return the family of the thread in a file (raises NotASession, LedgerError)."""
-
-    def read() -> tuple[Ledger, list[str]]:
-        head, meta = chain.read_head(path)
-        ledger = Ledger(path, meta, head, (LedgerPart(path, None),))
-        return ledger, [each.thread_id for each in sidechains.find(ledger, None)]
-
-    ledger, inside = await anyio.to_thread.run_sync(read)
+    """Return the family of the thread in a file, as far as the index knows it (raises NotASession, LedgerError)."""
+    _, meta = await anyio.to_thread.run_sync(chain.read_head, path)
     named = layout.parse_name(path.name)
-    rollout_ids = [ledger.thread_id] if named is None else [ledger.thread_id, named.rollout_id]
-    forks = await (await home.index()).forks_of(ledger.thread_id, rollout_ids)
-    return Family(ledger.meta.parent_thread_id, ledger.meta.forked_from_id, forks, inside)
+    rollout_ids = [meta.id] if named is None else [meta.id, named.rollout_id]
+    index = await home.index()
+    forks = await index.forks_of(meta.id, rollout_ids)
+    return Family(meta.parent_thread_id, meta.forked_from_id, forks, await index.children_of(home.path, meta.id))

@@ -250,6 +250,12 @@ class ThreadIndex:
         )
         return sorted({str(row["thread_id"]) for row in rows})
 
+    async def children_of(self, home: Path, thread_id: str) -> list[str]:
+        """Return the sub-agents that a thread started, oldest first."""
+        key = self._key(home)
+        rows = await self._database.read(lambda tx: tx.query("threads.children", home=key, parent_id=thread_id))
+        return [str(row["thread_id"]) for row in rows]
+
     def _survey(self, files: list[FoundFile], old: list[Row | None], home: Path, complete: bool) -> list[FileRow]:
         """Return the rows of files, each with whose session it is."""
         rows = external_threads.read(self._is_shunned, files, old, home, self._key(home), complete)

@@ -34,12 +34,13 @@ ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outp
   outputs.thread_id DESC, threads.is_archived, threads.updated_at DESC, threads.path, threads.home
 
 -- name: outputs.matching
--- The lessons, as JSON, of extractions that hold a text, of threads that memory may use, the newest first.
+-- The lessons, as JSON, of extractions that hold a text, of threads that memory may use, the newest first. The cross join
+-- makes SQLite begin with the few outputs, not with all threads of the home.
 -- filter own: AND threads.home = :home
 -- filter shared: AND threads.home IN (SELECT home FROM homes)
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.lessons, threads.project, threads.cwd
-FROM outputs JOIN threads ON threads.thread_id = outputs.thread_id
-WHERE outputs.lessons LIKE :pattern AND threads.is_current = 1 AND threads.memory_mode = 'enabled' {filters}
+FROM outputs CROSS JOIN threads
+WHERE outputs.lessons LIKE :pattern AND threads.thread_id = outputs.thread_id AND threads.is_current = 1 AND threads.memory_mode = 'enabled' {filters}
 ORDER BY outputs.source_updated_at DESC, outputs.thread_id DESC, threads.is_archived, threads.updated_at DESC,
   threads.path, threads.home
 

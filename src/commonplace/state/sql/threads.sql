@@ -204,6 +204,10 @@ UPDATE threads SET title = :title, preview = :preview WHERE home = :home AND pat
 SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode, size
 FROM threads WHERE home = :home AND is_current = 1
 
+-- name: threads.project_folders
+-- Where the threads of each project of a home ran.
+SELECT DISTINCT project, cwd FROM threads WHERE home = :home AND is_current = 1
+
 -- name: threads.standing
 -- The threads of a home that are alike in all that decides whether they are learned from, and how many there are.
 SELECT source, cwd, project, is_archived, is_root, memory_mode,

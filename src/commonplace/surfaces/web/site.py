@@ -7,15 +7,19 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
 from commonplace.app.book import Book
 from commonplace.errors import CommonplaceError
 from commonplace.learning.entry_changes import Undo
+from commonplace.memory import audit_run
 from commonplace.memory.recall import scoped_prompt
 from commonplace.projects import assignment
 from commonplace.projects.scope import short_names
+from commonplace.search.query import Query
+from commonplace.state import postings
 from commonplace.surfaces.web import rendering
 
 _MOST_UNDOS: Final = 100
@@ -25,7 +29,7 @@ _REFRESH_SECONDS: Final = 20
 
 
 _PATIENCE_SECONDS: Final = 1.0
-"""How long the first search waits for sessions that the index does not hold yet."""
+"""How long the first search of all waits for sessions: the index holds none yet."""
 _LATER_SECONDS: Final = 0.15
 """How long a later one waits: walking 50,000 files takes longer, and little changed since."""
 
@@ -78,6 +82,21 @@ class Site:
             self.templates.get_template(name)
         if self.book.state.has_index():
             await self.book.state.database()
+            self.tasks.start_soon(self._prepare)
+
+    async def _prepare(self) -> None:
+        """Read beside the first pages what later ones would wait for: rules, tables of words, open search indexes."""
+        search, store, home = self.book.search, self.book.memory_store, self.book.state
+        try:
+            indexed = await (await home.database()).read(lambda tx: postings.sizes(tx, home.key, "sessions"))
+            self._is_indexed = bool(indexed)
+            await anyio.to_thread.run_sync(self.cleaner(), "text")
+            await audit_run.problems(store, "duplicates", await store.known_entries())
+            await search.refresh(sessions=False)
+            for ask in (search.memory, search.sessions):
+                await ask(Query("text", 1))
+        except (CommonplaceError, OSError) as error:
+            home.warn(f"What the first pages need could not all be read beforehand: {error}")
 
     def refresh_soon(self) -> None:
         """Look beside the pages for session files that changed, once in a while: the next page shows them."""

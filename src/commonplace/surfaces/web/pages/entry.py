@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -52,6 +53,7 @@ async def entry_values(site: Site, found: Life) -> dict[str, Any]:
             "time": each.time,
             "quote": clean(each.link.quote),
             "message": clean(each.message),
+            "is_gone": not each.message and (each.link.path is None or not Path(each.link.path).exists()),
         }
         for each in found.sources
     ]

@@ -8,6 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from commonplace.memory import audit_run
 from commonplace.memory.edits.review import is_doubtful
 from commonplace.memory.entries import GLOBAL, KINDS, SECTION_OF
 from commonplace.memory.store import KnownEntry
@@ -145,9 +146,7 @@ async def _chosen(
         case "doubtful":
             return [each for each in known if is_doubtful(each.entry)], {}
         case "unused" | "stale" | "duplicates":
-            audit = await site.book.memory.audit((chosen,))
-            findings = {"unused": audit.unused, "stale": audit.stale, "duplicates": audit.duplicates}[chosen]
-            notes = {each.id: each.problem for each in findings if each.id is not None}
+            notes = await audit_run.problems(site.book.memory_store, chosen, known)
             return [each for each in known if each.entry.id in notes], notes
         case _:
             return known, {}

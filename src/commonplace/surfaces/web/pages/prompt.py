@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,9 +44,10 @@ async def show(request: Request) -> Response:
     store = site.book.memory_store
     known = await known_entries.known_entries(store)
     entries = [each.entry for each in known]
-    scopes = sorted({entry.scope for entry in entries if not entry.is_global})
+    counts = Counter(entry.scope for entry in entries if not entry.is_global)
+    scopes = sorted(counts)
     if not folder and not project and scopes:
-        project = max(scopes, key=lambda scope: sum(entry.scope == scope for entry in entries))
+        project = max(scopes, key=lambda scope: counts[scope])
     told = await _section(site, folder, project, budget, entries)
     tried = asked.get("try", "")
     moved = _moved(entries, tried, asked.get("to", "")) if tried else None
