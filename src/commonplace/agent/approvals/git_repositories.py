@@ -63,7 +63,7 @@ class PlainRepository(msgspec.Struct, frozen=True):
     """The remotes that branches name; git also takes an address or a path there."""
     has_hooks: bool
     has_other_remotes: bool = False
-    """There are remotes that no setting names, or settings that make git push something else than a branch by its name."""
+    """No setting names some of the remotes, or a setting makes git push something else than a branch by its name."""
 
     @property
     def is_remote_elsewhere(self) -> bool:
