@@ -68,4 +68,5 @@ def _linked(roots: Iterable[Path]) -> Iterator[tuple[str, os.stat_result]]:
 def warning(files: list[str]) -> str:
     """Return what a person is told of such files."""
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return f"{files[0]}{more}: these files have other names outside the workspace or in .git, and a change reaches those too."
+    where = "outside the workspace or in .git"
+    return f"{files[0]}{more}: these files have other names {where}, and a change reaches those too."

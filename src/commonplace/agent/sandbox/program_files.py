@@ -114,7 +114,7 @@ def _handed_on(lines: Sequence[Sequence[str]], cwd: Path) -> Iterator[Path]:
         if first in _INTERPRETERS:
             for word in filter(_PATTERN.match, words[1:]):
                 yield from map(Path, islice(iglob(os.path.join(escape(str(cwd)), word)), _MOST_MATCHES))
-    known = {name for each in names for name in each}
+    known = {name for each in names for name in each} - {"."}  # mostly a folder here
     if known & _FINDERS and known & _INTERPRETERS:
         wanted = [word for words in own for word in words if "." in word.strip(".") and "/" not in word]
         for folder, _, files in islice(os.walk(cwd), _MOST_WALKED):
