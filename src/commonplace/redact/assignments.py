@@ -48,14 +48,14 @@ _AFTER: Final = regex(
               (?: [ \t]{1,4}=(?![=>]) | =(?=\\{0,15}["'`]) )
           | As[ ]\w{1,12}[ ]= | <<< | (?<=")(?:"""
     + notation.BREAK
-    + rb"""){2}(?=[!-~]{4}) | \.{4,40}(?:[ ]?:)? | <- | &\#61;
+    + rb"""[+>]?){2}(?=[!-~]{4}) | \.{4,40}(?:[ ]?:)? | <- | &\#61;
           | \xef\xbc[\x9a\x9d] | \\{1,15}uff1[ad]
           | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D
           | \\u003d
           | (?: \|\| | \?[?:] | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
-        \*{0,2} (?:&nbsp;)? (?:!{1,2}\w{1,20}[ ])? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?>"""
+        \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?>"""
     + notation.SPACE
-    + rb"""{0,40})
+    + rb"""{0,40}) (?:!{1,2}\w{1,20}[ ])?
         (?: (?:Field|SecretStr|SecretBytes|Option)\( (?:default=)? (?=\\{0,15}["']) )?
         (?: [|>][+\-]? """
     + notation.BREAK
@@ -65,7 +65,8 @@ _AFTER: Final = regex(
     + notation.VIEW
     + rb""")?
     | (?P<says> (?: 's(?=[ ]) | [ \t]{1,4}
-        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|on|at|pour|para|del?|d[eu]s|du|der|vo[mn]|zum|am|f(?:\xc3\xbc|\\{1,15}u00fc)rs?)[ ]
+        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|on|at|pour|para|del?|d[eu]s|du|der|vo[mn]
+              |zum|am|f(?:\xc3\xbc|\\{1,15}u00fc)rs?)[ ]
             (?:[\w.'\-@/]{1,30}[ ]){0,3}? (?:[\w.'\-@/]{1,30}|'[^'\n\\]{1,80}') [ ]?:
           | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
               (?:is|was|are|to[ ]be|to|c'est|equals|now|being|be|lautet|ist|est|es|set[ ]to
@@ -97,7 +98,9 @@ _AFTER: Final = regex(
     )
     (?P<open> (?:[bBrRuUfFlLN@$]{1,2}(?=\\{0,15}["']))?
         (?: (?P<triple>\\{0,15}["'])(?P=triple)(?=(?P=triple)(?!(?P=triple))) )?
-        (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | \xc2\xab(?:[ ]|\xc2\xa0|\xe2\x80\xaf) )? )
+        (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | """
+    + notation.MARK
+    + rb""" )? )
     """
 )
 """What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
@@ -168,7 +171,7 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:
         return None  # a test of Go that passed
     if (
         found["assign"] is not None
-        and found["assign"][-1:] in b"n\n"
+        and found["assign"].rstrip(b"+>")[-1:] in b"n\n"
         and b"=" not in found["assign"]
         and (not _FORM_DATA.search(data, max(0, start - 24), start))
     ):

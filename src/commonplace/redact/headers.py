@@ -58,9 +58,11 @@ _SCHEMES: Final = frozenset(
 _WITH_PARAMETERS: Final = frozenset(b"digest hawk oauth signature hmac aws4-hmac-sha256 mac vapid".split())
 
 
-_STORED: Final = regex(rb"\t\d{1,12}\t(?P<name>[^\t\n]{1,80})\t(?P<value>[^\s\"'\\]{8,4096}+)")
+_STORED: Final = regex(
+    rb"(?:TRUE|FALSE)(?:\t|\\{1,15}t)\d{1,12}(?:\t|\\{1,15}t)(?P<name>[^\s\\]{1,80})(?:\t|\\{1,15}t)(?P<value>[^\s\"'\\]{8,4096}+)"
+)
 """The end of a line of a file of cookies, behind what says whether they need encryption."""
-_ENCRYPTED: Final = (b"\tTRUE", b"\tFALSE")
+_ENCRYPTED: Final = (b"TRUE\t", b"FALSE\t", b"TRUE\\", b"FALSE\\")
 ANCHORS: Final = (b"bearer", b"authorization", b"cookie", *(one.lower() for one in _ENCRYPTED))
 
 
@@ -86,7 +88,7 @@ def _stored(text: Text) -> Iterator[SecretSpan]:
     """Yield the values of a file of cookies that name a session or look like one."""
     for one in _ENCRYPTED:
         for at in text.exact(one):
-            found = _STORED.match(text.data, at + len(one))
+            found = _STORED.match(text.data, at)
             if found and _is_session(found["name"], found["value"]):
                 yield SecretSpan(*found.span("value"), "cookie")
 

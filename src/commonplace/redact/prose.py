@@ -16,7 +16,7 @@ from commonplace.patterns import regex
 from commonplace.redact import judge, names, spaced
 from commonplace.redact.lexicon import Mark, Text
 from commonplace.redact.names import Rank
-from commonplace.redact.notation import OPEN
+from commonplace.redact.notation import MARK, OPEN
 from commonplace.redact.spans import SecretSpan
 
 _FOREIGN: Final = (
@@ -58,8 +58,6 @@ _ESCAPED: Final = regex(rb"\\(?:" + b"|".join(b"(" + _escaped(name) + b")" for n
 _NAME: Final = "foreign name"
 _FIRST: Final = b"|".join(sorted({b"%04x" % ord(name[_lead(name)]) for name in _FOREIGN}))
 MARKS: Final = (Mark(_NAME, regex(rb"\\u(?:" + _FIRST + b")")),)
-_MARK: Final = rb"(?:\xc2\xab[ ]?|\xe2\x80[\x98\x9a\x9c\x9e]|\xe3\x80[\x8c\x8e])?"
-"""A mark that opens a quotation in one of these languages."""
 _TAIL: Final = regex(
     rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){"
     rb"0,3}?"
@@ -68,8 +66,8 @@ _TAIL: Final = regex(
     rb"\\{1,15}u4e3a|\xe3\x81\xaf|\\{1,15}u306f|\xe2\x80\x94|-|\xeb\x8a\x94|\\{1,15}ub294)){0,2}[ \t]{0,4}"
     + OPEN
     + rb"?"
-    + _MARK
-    + rb"(?P<value>[!-~]{6,120}+)"
+    + MARK
+    + rb"?(?P<value>[!-~]{6,120}+)"
 )
 _QUOTED: Final = regex(
     rb"[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a)[ \t]{0,4}\\{0,15}[\"'](?P<value>[^\"'\\\n]{8,96}+)\\{0,15}[\"']"
@@ -98,8 +96,8 @@ _ABOUT: Final = regex(
     rb"|[ ](?:a|en|auf|por|\xc3\xa0|\\{1,15}u00e0|es|est|ist|is)[ ](?:(?:ahora|maintenant|jetzt|now)[ ])?)"
     + OPEN
     + rb"?"
-    + _MARK
-    + rb"(?P<value>[!-~]{6,120}+)"
+    + MARK
+    + rb"?(?P<value>[!-~]{6,120}+)"
 )
 """Words between a name and its value: where the password belongs, what it was changed to."""
 _OF_VALUE: Final = regex(

@@ -172,7 +172,7 @@ def _login(data: bytes, host: re.Match[bytes]) -> SecretSpan | None:
     if data.find(b":", begin, at) < 0 or (found := _LOGIN.search(data, begin, at)) is None:
         return None
     user, password = found["user"].lower(), found["password"]
-    if host["short"] is not None and not _STRONG.match(password):
+    if host["short"] is not None and (host["place"] or b"")[:1] != b":" and not _STRONG.match(password):
         return None
     is_address = host["number"] is not None or host["place"] is not None
     if user in _LABELS or not _MIXED.match(password) or b"://" in password:
