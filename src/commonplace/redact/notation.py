@@ -21,7 +21,8 @@ VIEW: Final = (
 GAP: Final = rb"(?:[ \t\r\n+>|\-]|\\{1,15}[nrt]|\d{1,6}(?:[:|\t]|" + ARROW + rb"))"
 """One piece of what stands between a line and the next in such views."""
 SPACE: Final = (
-    rb"(?:[ \t\v\f\xa0\xfe\xff]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80"
+    rb"(?:[ \t\v\f\xa0\xfe\xff]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80"
+    rb"|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80"
     rb"|\\{1,15}(?:[tf]|r(?!\\{1,15}n)|u(?:000[bBcC]|00[aA]0|0085|200[0-9aA]|202[89fF]|3000)))"
 )
 """One blank of any kind, in UTF-8, in Latin-1 or as JSON escapes it, and bytes that are no text."""
