@@ -104,17 +104,22 @@ _ELSEWHERE: Final = regex(
     r"|\b(?:git\+|ext::|(?:s3|gs)://)|\bgit@|(?<![\w/:])//[\w\-]{1,40}\.\w|\\\\[\w.\-]{1,60}\\"
 )
 """An address of another machine; names without a dot are of the same network."""
-_PASSES_ON: Final = frozenset(
-    "curl wget http https xh jq yq head tail grep egrep fgrep rg cat echo printf cd ls pwd find mkdir sort uniq wc cut tr "
-    "sed awk column test [ true false sleep date ping dig nslookup host git gh aws gsutil docker podman python3 python".split()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PASSES_ON: Final = _words(
+    "curl wget http https xh jq yq head tail grep egrep fgrep rg cat echo printf cd ls pwd find mkdir sort uniq wc cut"
+    " tr sed awk column test [ true false sleep date ping dig nslookup host git gh aws gsutil docker podman python3"
+    " python"
 )
 """Programs that may have such an address, or stand beside one that has: they show, send or keep what they get."""
 _SUBCOMMANDS: Final = {
-    "git": frozenset(
-        "clone fetch pull push remote ls-remote status log switch checkout commit add tag diff show branch".split()
-    ),
-    "gh": frozenset({"pr", "issue", "api", "repo", "run", "release", "auth", "search", "browse"}),
-    **dict.fromkeys(("docker", "podman"), frozenset({"pull", "push", "login", "tag", "images", "inspect", "search"})),
+    "git": _words("clone fetch pull push remote ls-remote status log switch checkout commit add tag diff show branch"),
+    "gh": _words("pr issue api repo run release auth search browse"),
+    **dict.fromkeys(("docker", "podman"), _words("pull push login tag images inspect search")),
 }
 _BARRED: Final = {
     "curl": regex(r"-(?!-)[A-Za-z]*[oOKJ]|--(?:output|remote|config)"),
