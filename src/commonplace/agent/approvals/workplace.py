@@ -34,6 +34,8 @@ _LOADERS: Final = regex(
     r"BASH_ENV|ENV|PS4|(?:LD|DYLD|GIT)_\w+|GCONV_PATH|MAGIC|RIPGREP_CONFIG_PATH|EDITOR|VISUAL|SSH_ASKPASS"
 )
 """Variables that name files with code, or with options, for the programs that are known here."""
+_PATHS: Final = regex(r"(?:BASH_)?ENV|(?:LD|DYLD)_\w*PATH|MAGIC|RIPGREP_CONFIG_PATH|GIT_CONFIG_SYSTEM")
+"""Those whose values are paths, so that one without `/`, or none at all, is in the folder of the work."""
 _SETTINGS: Final = "GIT_CONFIG_GLOBAL"
 """What it names is read before git is known to be harmless."""
 _BETWEEN_PATHS: Final = regex(r"[\s:;=,'\"]+")
@@ -130,9 +132,9 @@ class Workplace(msgspec.Struct, frozen=True):
         loaded = (
             piece
             for name, value in self.variables.items()
-            if name != _SETTINGS and _LOADERS.fullmatch(name)
+            if value and name != _SETTINGS and _LOADERS.fullmatch(name)
             for piece in _BETWEEN_PATHS.split(value)
-            if "/" in piece
+            if "/" in piece or _PATHS.fullmatch(name)
         )
         return not any(self.is_writable(os.path.join(self.folder, piece)) for piece in loaded)  # noqa: PTH118
 
