@@ -225,6 +225,18 @@ def test_a_second_name_of_a_file_outside_is_reported(tmp_path: Path, place: str)
     assert [] == hard_links.linked_files([project, outside])
 
 
+@pytest.mark.parametrize("kept", ["config", "hooks/pre-commit", "info/attributes"])
+def test_a_second_name_of_a_file_of_git_is_reported(tmp_path: Path, kept: str) -> None:
+    project, _ = _link(tmp_path)
+    (project / ".git" / kept).parent.mkdir(parents=True)
+    (project / ".git" / kept).write_text("x")
+    (project / ".git" / "other").write_text("x")
+    os.link(project / ".git" / "other", project / ".git" / "another")
+    os.link(project / ".git" / kept, project / "innocent")
+
+    assert [str(project / "innocent")] == hard_links.linked_files([project])
+
+
 async def test_a_person_is_told_of_second_names_before_a_command_may_write(tmp_path: Path) -> None:
     project, outside = _link(tmp_path)
     os.link(outside / "file", project / "file")

@@ -257,6 +257,19 @@ def test_a_server_of_one_project_only_shows_no_other_whatever_is_asked(where: st
     assert not any("project" in tool["inputSchema"]["properties"] for tool in tools)
 
 
+def test_a_server_of_one_project_only_does_not_tell_which_others_there_are(shop: Path) -> None:
+    def refusal(talk: Talk, name: Any) -> str:
+        result = talk.call("find", {"query": "x", "project": name})
+        assert result["isError"], result
+        return json.dumps(result["content"])
+
+    with Talk("--project", "shop", "--only", cwd=shop) as talk:
+        talk.begin()
+        refusals = {refusal(talk, name) for name in ("blog", "acme/blog", "nonesuch", "*", "", "x" * 600, "a\x00b")}
+
+    assert 1 == len(refusals)
+
+
 def test_only_needs_a_project(commonplace: Command) -> None:
     refused = commonplace("mcp", "--only")
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from commonplace.patterns import regex
+from commonplace.protocol import shell
 
 _INJECTION: Final = regex(
     r"ignore (?:all |any )?(?:previous|prior|above|earlier)"
@@ -30,6 +31,7 @@ _FETCHES: Final = regex(
     r"|(?<![\w./-])(?:git[ ](?:[^;&|\n]{0,80}[ ])?clone|gh[ ](?:release|run)[ ]download|https?|fetch[ ]-[oq]"
     r"|gh[ ]repo[ ]clone|hg[ ]clone|svn[ ](?:export|checkout|co)|git[ ](?:submodule|remote)[ ]add"
     r"|git[ ]pull(?=[ ](?:https?:|git@|ssh:)))[ ]"
+    r"|(?<![\w./-])(?:mount[ ]-t[ ](?:nfs|cifs|smb3?)|sshfs|smbclient|az[ ]storage)[ ]"
     r"|(?<![\w.-])(?:scp|rsync|sftp|ftp)[ ](?:-\S{1,40}[ ]){0,6}[\w.@-]{1,80}:|\.download(?:string|file)\b",
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
@@ -62,7 +64,7 @@ _REMOTE: Final = regex(
     r"|kubectl (?:apply|create)"
     r"|mshta|regsvr32|msiexec|rundll32|apt(?:-get)? install|dpkg -i|rpm -i|installer)\b"
     r"[^\n;&|]{0,200}(?:https?://(?!localhost|127\.)|git\+|git@|--git\b|(?<![\w-])(?:github|gitlab|bitbucket|gist|ubi):)"
-    r"|\bhelm (?:install|upgrade)\b[^\n;&|]{0,200}\boci://|/dev/(?:tcp|udp)/|\brundll32 javascript:"
+    r"|\bhelm (?:install|upgrade)\b[^\n;&|]{0,200}\boci://|/(?:dev|inet)/(?:tcp|udp)/|\bztcp[ ]|\brundll32 javascript:"
     r"|\b(?:ncat|netcat|nc)[ ](?:[^\n;&|]{0,80}[ ])?-{1,2}(?:e|c|exec|sh-exec)[ ]"
     r"|\bsocat\b[^\n;&|]{0,200}[ :,](?:exec|system):"
     r"|\b(?:powershell|pwsh)(?:\.exe)?[ ](?:[^\n;&|]{0,80}[ ])?-e(?:c|nc|ncodedcommand)?[ ][a-z0-9+/=]{8}"
@@ -94,6 +96,94 @@ _MOST: Final = 20_000
 def fetches_and_runs(text: str) -> bool:
     """Say whether a text holds a command that runs what it fetches from elsewhere; such commands are never kept."""
     return _is_fetch_and_run(text[:_MOST])
+
+
+_ELSEWHERE: Final = regex(
+    r"(?i)\b(?:https?|ftps?|ssh|git|s3|gs|oci)://"
+    r"(?!localhost\b|127\.|0\.0\.0\.0|\[::1\]|10\.|192\.168\.|host\.docker\.internal|[\w\-]{1,40}(?:[:/\s\"']|\Z))"
+    r"|\b(?:git\+|ext::|(?:s3|gs)://)|\bgit@|(?<![\w/:])//[\w\-]{1,40}\.\w|\\\\[\w.\-]{1,60}\\"
+)
+"""An address of another machine; names without a dot are of the same network."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PASSES_ON: Final = _words(
+    "curl wget http https xh jq yq head tail grep egrep fgrep rg cat echo printf cd ls pwd find mkdir sort uniq wc cut"
+    " tr sed awk column test [ true false sleep date ping dig nslookup host git gh aws gsutil docker podman python3"
+    " python"
+)
+"""Programs that may have such an address, or stand beside one that has: they show, send or keep what they get."""
+_SUBCOMMANDS: Final = {
+    "git": _words("clone fetch pull push remote ls-remote status log switch checkout commit add tag diff show branch"),
+    "gh": _words("pr issue api repo run release auth search browse"),
+    **dict.fromkeys(("docker", "podman"), _words("pull push login tag images inspect search")),
+}
+_BARRED: Final = {
+    "curl": regex(r"-(?!-)[A-Za-z]*[oOKJ]|--(?:output|remote|config)"),
+    "git": regex(r"-c|--(?:upload|exec|receive|template|config)|ext::"),
+    "find": regex(r"-(?:exec|ok|delete|f)"),
+    **dict.fromkeys(("sed", "awk"), regex(r"-\w*[fi]|--(?:file|in-place|expression|exec)")),
+}
+"""Options with which one of them runs something, or writes what another may run."""
+_NOTHING: Final = regex(r"(?:^|(?<=\s))(?:-[a-zA-Z]*o|--output)[ =]?(?:/dev/null|-)(?!\S)")
+_TO_NOWHERE: Final = regex(r"/dev/null|&?[0-9-]")
+_SHOWN: Final = regex(r"(?:^|\s)(?:-\w*O ?-|--output-document=-|--spider)")
+_LEADS: Final = regex(r"(?i)index|registry|proxy|mirror|options|source|channel|links|repos|env|startup|command|preload")
+"""Variables that tell programs where to get what they run."""
+
+
+@lru_cache(maxsize=1024)
+def may_run_fetched(command: str) -> bool:
+    """Say whether a command runs, or may run, what comes from elsewhere: nobody is told to run such a command again.
+
+    What is known to fetch and run is one part. The other is told from what is known to do no harm: a command with an
+    address of another machine must consist of programs that only show, send or keep what they get.
+    """
+    if fetches_and_runs(command):
+        return True
+    text = command[:_MOST]
+    if _ELSEWHERE.search(text) is None:
+        return False
+    segments = shell.segments(_NOTHING.sub("", text))
+    return any(map(_reaches_out, segments)) and not all(map(_passes_on, segments))
+
+
+def _reaches_out(segment: shell.CommandSegment) -> bool:
+    """Say whether a simple command has an address of another machine; one that a variable holds is only told to it."""
+    words = segment.texts
+    while words and shell.is_assignment(words[0]) and not (_LEADS.search(words[0]) or _OPENS.search(words[0])):
+        words.pop(0)
+    return any(map(_ELSEWHERE.search, (*words, *(each.target for each in segment.redirections))))
+
+
+def _passes_on(segment: shell.CommandSegment) -> bool:
+    """Say whether a simple command does no more with what it fetches than to show, to send or to keep it."""
+    words = segment.texts
+    while words and shell.is_assignment(words[0]):
+        name, _, value = words.pop(0).partition("=")
+        if _LEADS.search(name) and _ELSEWHERE.search(value):
+            return False
+    if any(
+        each.operator in (">", ">>", "&>", ">|") and not _TO_NOWHERE.match(each.target) for each in segment.redirections
+    ):
+        return False
+    if not words or any(each.target[:2] in ("<(", ">(") for each in segment.redirections):
+        return not words
+    program = words[0].rpartition("/")[2].removesuffix(".exe")
+    if program not in _PASSES_ON or "(" in "".join(word for word in words if word[:2] in ("<(", ">(")):
+        return False
+    if program.startswith("python"):
+        return words[1:3] == ["-m", "json.tool"]
+    if program == "wget" and not _SHOWN.search(" ".join(words)):
+        return False
+    known = _SUBCOMMANDS.get(program)
+    if known is not None and (len(words) < 2 or words[1] not in known or words[1:3] == ["clone", "-u"]):
+        return False
+    barred = _BARRED.get(program)
+    return barred is None or not any(map(barred.match, words[1:]))
 
 
 @lru_cache(maxsize=1024)

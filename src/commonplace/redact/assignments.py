@@ -20,7 +20,8 @@ from commonplace.redact.verdict import NamedValue
 
 _AFTER: Final = regex(
     rb"""(?xs)
-    (?P<tail> [\w.\-]{0,40}+ ) (?:[ ]\#?[0-9]{1,2}(?=:))?
+    (?P<tail> [\w.\-]{0,40}+ )
+    (?:[ ]\#?[0-9]{1,2}(?=:) | [ ]\([\w\-/. ]{1,24}\)(?=[ ]?:|[ ](?:is|est|es|ist|lautet)[ ]))?
     (?P<close> (?>(?: \\{0,15}(?!'s[ ])["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 | \[\d{0,4}\] ){0,4}) )
     (?:
       (?P<pair>
@@ -32,7 +33,7 @@ _AFTER: Final = regex(
                 (?>"""
     + notation.GAP
     + rb"""{0,60}) )?
-              (?:\\{0,15}["'])? (?i:(?:parameter|default)?_?value|val|default|secret|string)
+              (?:\\{0,15}["'])? (?i:(?:parameter|default|string)?_?value|val|default|secret|string)
               (?:\\{0,15}["'])? [ \t]{0,8}+ [:=]
             | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
             | [ ](?i:text|n?varchar(?:\(\d{1,5}\))?)(?i:[ ]not[ ]null)?[ ](?i:default)(?=[ ]')
@@ -45,14 +46,16 @@ _AFTER: Final = regex(
     + rb"""(?=[=:](?![=:])))?)
         (?: : [ \t]{0,4} (?:&(?:'\w{1,12}[ ])?)? [A-Za-z_][\w.\[\]|<>?]{0,30}+ (?:[ ]\|[ ]\w{1,20}+)?
               (?: [ \t]{1,4}=(?![=>]) | =(?=\\{0,15}["'`]) )
-          | As[ ]\w{1,12}[ ]= | \.{4,40}(?:[ ]?:)? | <- | &\#61;
+          | As[ ]\w{1,12}[ ]= | <<< | (?<=")(?:"""
+    + notation.BREAK
+    + rb"""[+>]?){2}(?=[!-~]{4}) | \.{4,40}(?:[ ]?:)? | <- | &\#61;
           | \xef\xbc[\x9a\x9d] | \\{1,15}uff1[ad]
           | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D
           | \\u003d
           | (?: \|\| | \?[?:] | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
         \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?>"""
     + notation.SPACE
-    + rb"""{0,40})
+    + rb"""{0,40}) (?:!{1,2}\w{1,20}[ ])?
         (?: (?:Field|SecretStr|SecretBytes|Option)\( (?:default=)? (?=\\{0,15}["']) )?
         (?: [|>][+\-]? """
     + notation.BREAK
@@ -62,7 +65,8 @@ _AFTER: Final = regex(
     + notation.VIEW
     + rb""")?
     | (?P<says> (?: 's(?=[ ]) | [ \t]{1,4}
-        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de|f(?:\xc3\xbc|\\{1,15}u00fc)rs?)[ ]
+        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|on|at|pour|para|del?|d[eu]s|du|der|vo[mn]
+              |zum|am|f(?:\xc3\xbc|\\{1,15}u00fc)rs?)[ ]
             (?:[\w.'\-@/]{1,30}[ ]){0,3}? (?:[\w.'\-@/]{1,30}|'[^'\n\\]{1,80}') [ ]?:
           | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
               (?:is|was|are|to[ ]be|to|c'est|equals|now|being|be|lautet|ist|est|es|set[ ]to
@@ -86,15 +90,17 @@ _AFTER: Final = regex(
     + notation.GAP
     + rb"""{0,20}<(?i:value|param-value)> | (?:[ \t][^<>]{0,80})? > (?: """
     + notation.GAP
-    + rb"""{0,20}<(?i:value)> )?
+    + rb"""{0,20}<(?i:value)> )? (?:<!\[CDATA\[)?
         | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
-        (?=[^<>\s"'](?:[^<>\s"']|[ ](?=[^<>\s"'])){3,512}</) )
+        (?=[^<>\s"'](?:[^<>\s"']|[ ](?=[^<>\s"'])){3,512}(?:\]\]>)?</) )
     | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
     | (?P<blank> (?:[ \t]{1,40}+ | \\{1,15}t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
     )
     (?P<open> (?:[bBrRuUfFlLN@$]{1,2}(?=\\{0,15}["']))?
         (?: (?P<triple>\\{0,15}["'])(?P=triple)(?=(?P=triple)(?!(?P=triple))) )?
-        (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
+        (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | """
+    + notation.MARK
+    + rb""" )? )
     """
 )
 """What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
@@ -123,6 +129,7 @@ _ARTICLE: Final = regex(
 )
 _IS_NAME: Final = regex(rb"\\{0,15}[\"'`][ \t]{0,8}:(?!:)")
 _EXPANSION: Final = regex(rb"(?P<name>[A-Za-z_]\w{1,80}+):?[-=+][\"']?(?P<value>[^\s${}\"'`\\]{5,512}+)[\"']?\}")
+_FORM_DATA: Final = regex(rb"name=\\{0,15}\"\Z")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 
@@ -162,6 +169,13 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:
         return None  # the user of a URL
     if name == b"PASS" and found["assign"] is not None and data.endswith(b"--- ", 0, start):
         return None  # a test of Go that passed
+    if (
+        found["assign"] is not None
+        and found["assign"].rstrip(b"+>")[-1:] in b"n\n"
+        and b"=" not in found["assign"]
+        and (not _FORM_DATA.search(data, max(0, start - 24), start))
+    ):
+        return None  # an empty line behind a name, and not that of a form
     if found["open"] and _PAIRS.match(data, found.end()):
         return None  # names and values of their own
     if (inner := _NESTED.match(data, found.end())) and rank(inner[1].strip(b".-_$")) is not Rank.NONE:
@@ -208,7 +222,11 @@ def _value(data: bytes, found: re.Match[bytes], *, query: bool, listed: bool) ->
         return values.quoted(data, found.end(), quote)
     if found["element"] is not None:
         end = data.find(b"</", found.end())
+        end -= 3 if data.endswith(b"]]>", found.end(), end) else 0
         return ValueText(found.end(), end, b"<", data[found.end() : end])
+    if listed and data[found.end() : found.end() + 1] == b"{":  # as ODBC writes values with signs
+        end = data.find(b"}", found.end(), found.end() + 200)
+        return ValueText(found.end() + 1, end, b"{", data[found.end() + 1 : end]) if end > 0 else None
     return values.bare(data, found.end(), query=query, listed=listed)
 
 

@@ -67,7 +67,7 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
                 rb"snowsql|beeline|steghide|rabbitmqadmin|ncftp|nuget|xcrun|altool|notarytool|usermod|useradd|certutil|"
                 rb"unlock-keychain|winrs|influx|wmiexec|smbmap|docker-login|set-key-partition-list|create-keychain|g"
                 rb"sql|"
-                rb"exaplus|sqoop|denodo|dsmadmc|nodetool|vncdo|bcftp|kinit|weblogic"
+                rb"exaplus|sqoop|denodo|dsmadmc|nodetool|vncdo|bcftp|kinit|weblogic|cypher-shell|dsh|smbpasswd|rabbitmqctl"
             ),
             _APART,
         ),

@@ -22,7 +22,10 @@ _BEARER: Final = regex(
     + rb"))(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})"
 )
 _AUTHORIZATION: Final = regex(
-    rb"(?i)authorization(?:\\{0,15}[\"'`\])]{1,2})?[ \t]{0,8}(?:[:=,]|=>)[ \t]{0,8}(?:\\{0,15}[\"'`])?"
+    rb"(?i)authorization(?:\\{0,15}[\"'`\])]{1,2})?[ \t]{0,8}(?:[:=,]|=>)[ \t]{0,8}(?:"
+    + BREAK
+    + VIEW
+    + rb"(?=basic[ ]))?(?:\\{0,15}[\"'`])?"
     rb"(?:(?P<scheme>[A-Za-z][A-Za-z0-9\-]{1,20})(?:[ \t]{1,4}|%20))?(?P<value>[A-Za-z0-9._~+/\-|:=@%]{8,4096}+)"
 )
 _PARAMETER: Final = regex(
@@ -55,7 +58,12 @@ _SCHEMES: Final = frozenset(
 _WITH_PARAMETERS: Final = frozenset(b"digest hawk oauth signature hmac aws4-hmac-sha256 mac vapid".split())
 
 
-ANCHORS: Final = (b"bearer", b"authorization", b"cookie")
+_STORED: Final = regex(
+    rb"(?:TRUE|FALSE)(?:\t|\\{1,15}t)\d{1,12}(?:\t|\\{1,15}t)(?P<name>[^\s\\]{1,80})(?:\t|\\{1,15}t)(?P<value>[^\s\"'\\]{8,4096}+)"
+)
+"""The end of a line of a file of cookies, behind what says whether they need encryption."""
+_ENCRYPTED: Final = (b"TRUE\t", b"FALSE\t", b"TRUE\\", b"FALSE\\")
+ANCHORS: Final = (b"bearer", b"authorization", b"cookie", *(one.lower() for one in _ENCRYPTED))
 
 
 def find(text: Text) -> Iterator[SecretSpan]:
@@ -73,6 +81,23 @@ def find(text: Text) -> Iterator[SecretSpan]:
             yield from _crumbs(data, found.end(), _ENTRY.match)
         elif found := _COOKIE.match(data, at):
             yield from _crumbs(data, found.end(), _CRUMB.match)
+    yield from _stored(text)
+
+
+def _stored(text: Text) -> Iterator[SecretSpan]:
+    """Yield the values of a file of cookies that name a session or look like one."""
+    for one in _ENCRYPTED:
+        for at in text.exact(one):
+            found = _STORED.match(text.data, at)
+            if found and _is_session(found["name"], found["value"]):
+                yield SecretSpan(*found.span("value"), "cookie")
+
+
+def _is_session(name: bytes, value: bytes) -> bool:
+    """Say whether a cookie names a session, or looks like one."""
+    if _SESSION.search(name) and len(value) >= 8 and judge.is_password(value, 8):
+        return True
+    return judge.is_random(values.plain(value), 16)
 
 
 def _is_token(value: bytes, least: int) -> bool:
@@ -123,7 +148,5 @@ def _crumbs(data: bytes, at: int, read: Callable[[bytes, int], re.Match[bytes] |
             or judge.is_reference(value)
         ):
             continue
-        if (_SESSION.search(name) and len(value) >= 8 and judge.is_password(value, 8)) or judge.is_random(
-            values.plain(value), 16
-        ):
+        if _is_session(name, value):
             yield SecretSpan(*found.span("value"), "cookie")

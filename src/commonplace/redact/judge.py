@@ -45,7 +45,7 @@ def is_random(value: bytes, least: int = 8) -> bool:
     if _UUID.match(value):
         return True
     if _HEX.match(value) or (len(value) >= 20 and _HEX_PARTS.match(value)):
-        return sum(0x30 <= one <= 0x39 for one in value) < len(value) - 2
+        return _digits(value) < len(value) - 2
     if is_named(value):
         return False
     alnum = len(_ALNUM.findall(value))
@@ -81,7 +81,12 @@ def is_worded(value: bytes) -> bool:
 
 def _changes(value: bytes) -> float:
     """Return how often the kind of character changes, for each letter or digit."""
-    return sum(1 for _ in _CHANGE.finditer(value)) / max(len(_ALNUM.findall(value)), 1)
+    return len(_CHANGE.findall(value)) / max(len(_ALNUM.findall(value)), 1)
+
+
+def _digits(value: bytes) -> int:
+    """Return how many digits a value has."""
+    return len(value) - len(value.translate(None, b"0123456789"))
 
 
 def is_drawn(value: bytes) -> bool:
@@ -96,8 +101,7 @@ def is_uuid(value: bytes) -> bool:
 
 def is_named(value: bytes) -> bool:
     """Say whether the value is put together from words and small numbers, as names are: `aes-128-gcm`, `web_api_v2`."""
-    digits = sum(0x30 <= one <= 0x39 for one in value)
-    return digits * 3 <= len(value) and _NAMED.match(value) is not None
+    return _digits(value) * 3 <= len(value) and _NAMED.match(value) is not None
 
 
 def is_hex(value: bytes) -> bool:
@@ -112,8 +116,9 @@ def is_placeholder(value: bytes) -> bool:
     low = text.strip(b" <>[](){}'\"`-_.,:;!?*#")
     if not low or low in shapes.STOCK_WORDS or len(set(low)) < 3:
         return True
-    if any(part in text for part in shapes.PLACEHOLDER_PARTS):
-        return True
+    for part in shapes.PLACEHOLDER_PARTS:  # a loop: `any` takes twice the time
+        if part in text:
+            return True
     return shapes.PLACEHOLDER_HINT.search(text) is not None and shapes.PLACEHOLDER.search(text) is not None
 
 

@@ -158,6 +158,8 @@ def _word_rank(words: list[str], at: int) -> Rank:
         return (
             Rank.TOKEN if word == "key" and any(one in _KEY_LEADS for one in words[max(0, at - 3) : at]) else Rank.WEAK
         )
+    if word == "auth" and before == "rediscli":
+        return Rank.PASSWORD
     if word in ("auth", "seed", "license", "licence", "cred", "webhook"):
         return Rank.WEAK
     return Rank.NONE

@@ -21,12 +21,19 @@ VIEW: Final = (
 GAP: Final = rb"(?:[ \t\r\n+>|\-]|\\{1,15}[nrt]|\d{1,6}(?:[:|\t]|" + ARROW + rb"))"
 """One piece of what stands between a line and the next in such views."""
 SPACE: Final = (
-    rb"(?:[ \t\v\f]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80"
+    rb"(?:[ \t\v\f\xa0\xfe\xff]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80"
+    rb"|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80"
     rb"|\\{1,15}(?:[tf]|r(?!\\{1,15}n)|u(?:000[bBcC]|00[aA]0|0085|200[0-9aA]|202[89fF]|3000)))"
 )
-"""One blank of any kind, in UTF-8 or as JSON escapes it, and what ends a line for some programs only."""
+"""One blank of any kind, in UTF-8, in Latin-1 or as JSON escapes it, and bytes that are no text."""
 OPEN: Final = rb"(?:\\{0,15}[\"'`])"
 """A quote at any depth of escaping."""
+
+MARK: Final = (
+    rb"(?:\xc2\xab(?:[ ]|\xc2\xa0|\xe2\x80\xaf)?|\xe2\x80[\x98\x9a\x9c\x9e]|\xe3\x80[\x8c\x8e]"
+    rb"|\\{1,15}u(?:00[aA][bB](?:[ ]|\\{1,15}u00[aA]0)?|201[8aAcCeE]|300[cCeE]))"
+)
+"""A mark that opens a quotation in print, as it is and as JSON escapes it."""
 
 
 def line_start(data: bytes, at: int, reach: int = 200) -> int:

@@ -16,7 +16,7 @@ from commonplace.patterns import regex
 from commonplace.redact import judge, names, spaced
 from commonplace.redact.lexicon import Mark, Text
 from commonplace.redact.names import Rank
-from commonplace.redact.notation import OPEN
+from commonplace.redact.notation import MARK, OPEN
 from commonplace.redact.spans import SecretSpan
 
 _FOREIGN: Final = (
@@ -65,6 +65,8 @@ _TAIL: Final = regex(
     rb"f|\xe4\xb8\xba|"
     rb"\\{1,15}u4e3a|\xe3\x81\xaf|\\{1,15}u306f|\xe2\x80\x94|-|\xeb\x8a\x94|\\{1,15}ub294)){0,2}[ \t]{0,4}"
     + OPEN
+    + rb"?"
+    + MARK
     + rb"?(?P<value>[!-~]{6,120}+)"
 )
 _QUOTED: Final = regex(
@@ -84,13 +86,17 @@ _ABOUT: Final = regex(
     rb"(?P<about>(?:[\x80-\xff]{2,24}+|(?>(?:\\{1,15}u[4-9][0-9a-fA-F]{3}){1,8}))[ \t]{0,2}"
     rb"(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a)?[ \t]{0,4}"
     rb"|[ ](?:d'|(?:de|del|du|des|pour|para|en|on|for|of|sur|f(?:\xc3\xbc|\\{1,15}u00fc)r|von|der|auf|im"
-    rb"|secr(?:\xc3\xa8|\\{1,15}u00e8)te|secreta|nueva|actual|root|admin)[ ])"
+    rb"|secr(?:\xc3\xa8|\\{1,15}u00e8)te|secreta|nueva|actual|root|admin"
+    + b"".join(b"|" + _either(word) for word in ("от", "для", "к", "на"))
+    + rb")[ ])"
     rb"(?:[\w.'\-/\\\x80-\xff]{1,24}+[ ]){0,5}?"
     rb"(?:(?:es|est|ist|lautet|is)(?:[ ](?:ahora|maintenant|jetzt|now))?[ ]?:?"
     rb"|[\w.'\-/\\\x80-\xff]{1,24}+[ ]?[:=])[ ]"
     rb"|[ ](?:nueva|actual|secreta)[ ]?:[ ]"
     rb"|[ ](?:a|en|auf|por|\xc3\xa0|\\{1,15}u00e0|es|est|ist|is)[ ](?:(?:ahora|maintenant|jetzt|now)[ ])?)"
     + OPEN
+    + rb"?"
+    + MARK
     + rb"?(?P<value>[!-~]{6,120}+)"
 )
 """Words between a name and its value: where the password belongs, what it was changed to."""
@@ -112,7 +118,7 @@ _USED: Final = regex(
 )
 """A value before its name."""
 _AS: Final = regex(
-    rb"(?i)[ (]"
+    rb"(?i)(?:\A|[ (\n]|\\{1,15}n)"
     + OPEN
     + rb"?(?P<value>[!-~]{6,120}+)[ ](?:(?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la|mi|mon)"
     rb"|als|comme|como|(?P<short>as|\((?:the|my|our)))[ ]"

@@ -25,12 +25,23 @@ _USERINFO: Final = regex(
     @ (?=[\w.\[$\-{%])
     """
 )
+_WORDS: Final = regex(
+    rb"://(?:[^\s/:@?#\"'`<>\\,]{0,64}+):(?P<password>(?!\d{1,5}[ /])[^\s/@\"'`<>\\]{1,40}+"
+    rb"(?:[ ][^\s/@\"'`<>\\]{1,40}+){1,3})@(?=[\w.\-]{1,80}(?:[:/]|\.\w))"
+)
+"""A password with blanks in it."""
+_WITH_LOGIN: Final = regex(
+    rb"(?i)(?:postgres(?:ql)?|mysql|mariadb|mongodb|redis|amqp|mssql|sqlserver|clickhouse|ftp|smb|ldap|imap|smtp|bolt|neo4j"
+    rb"|snowflake|oracle|cassandra|couchdb|nats|mqtt)(?:s|\+\w{1,12})?\Z"
+)
+"""Schemes of addresses that are for programs, and mostly have a password."""
 _HOST: Final = regex(
     rb"@(?:(?:\[[0-9a-fA-F:]{2,39}+\]|(?:\d{1,3}\.){3}\d{1,3}+(?![\w.]))(?P<number>)"
-    rb"|(?!sha\d)(?:[A-Za-z0-9](?>(?:[\w\-]{0,62}+\.){1,6})[A-Za-z]{2,24}+|localhost|[A-Za-z][\w\-]{0,40}+(?=:\d{2,5}(?!\w)))"
+    rb"|(?!sha\d)(?:[A-Za-z0-9](?>(?:[\w\-]{0,62}+\.){1,6})[A-Za-z]{2,24}+|localhost|[A-Za-z][\w\-]{0,40}+(?=:\d{2,5}(?!\w))"
+    rb"|(?P<short>[a-z][a-z0-9\-]{1,30}+)(?=[\s/\"'`\\)\]},;]|:/|\Z))"
     rb"(?![\w@]))(?P<place>::?[\w/]|/\w)?"
 )
-"""A host behind the sign: a number, a name with dots, or any name with a port."""
+"""A host behind the sign: a number, a name with dots, any name with a port, or a short name."""
 _LOGIN: Final = regex(
     rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|(?<![:/])//|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:(?:@|%40)[\w.\-]{3,60}+)?):"
     rb"(?P<password>[^\s/\"'`<>\\]{5,120}+)\Z"
@@ -49,6 +60,10 @@ _SERVICES: Final = frozenset(
 )
 _MAIL_NAME: Final = regex(rb"[a-z]{1,40}+(?>(?:[._\-][a-z]{1,40}+){0,4})\d{0,4}\Z")
 _MIXED: Final = regex(rb"(?=[^\d]{0,120}\d)(?=[^A-Za-z]{0,120}[A-Za-z])")
+_STRONG: Final = regex(
+    rb"(?=[^a-z]{0,120}[a-z])(?=[^A-Z]{0,120}[A-Z])(?=[^\d]{0,120}\d)(?=\D{0,120}\d\D{0,120}\d|[\w.:\-]{0,120}[^\w.:\-])[^:]{8}"
+)
+"""A password with letters of both cases, and with digits or signs as no name has them."""
 _SIGNATURES: Final = (b"sig=", b"signature=", b"security-token=", b"sig%3d")
 """Ends of the names of query parameters that sign a URL. Elsewhere a signature is no secret."""
 _PARAMETER: Final = regex(
@@ -104,6 +119,8 @@ def find(text: Text) -> Iterator[SecretSpan]:
     for at in text.exact(b"://"):
         if (found := _USERINFO.match(data, at)) and (span := _userinfo(found)):
             yield span
+        elif (found := _WORDS.match(data, at)) and _WITH_LOGIN.search(data, max(0, at - 24), at):
+            yield SecretSpan(*found.span("password"), "url_password")
     for at in text.exact(b"@"):
         if (host := _HOST.match(data, at)) and (span := _login(data, host)):
             yield span
@@ -155,6 +172,8 @@ def _login(data: bytes, host: re.Match[bytes]) -> SecretSpan | None:
     if data.find(b":", begin, at) < 0 or (found := _LOGIN.search(data, begin, at)) is None:
         return None
     user, password = found["user"].lower(), found["password"]
+    if host["short"] is not None and (host["place"] or b"")[:1] != b":" and not _STRONG.match(password):
+        return None
     is_address = host["number"] is not None or host["place"] is not None
     if user in _LABELS or not _MIXED.match(password) or b"://" in password:
         return None

@@ -126,8 +126,10 @@ def _trimmed(raw: bytes) -> bytes:
             or (last in b")]}" and raw.count(last) > raw.count({b")": b"(", b"]": b"[", b"}": b"{"}[last]))
         ):
             raw = raw[:-1]
-        elif raw.endswith(b"**"):
+        elif raw.endswith((b"**", b"\xc2\xbb")):
             raw = raw[:-2]
+        elif raw.endswith((b"\xe2\x80\x99", b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe3\x80\x8d", b"\xe3\x80\x8f")):
+            raw = raw[:-3]  # a mark that ends a quotation in print
         else:
             return raw
     return raw

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from commonplace.redact.lexicon import Text
 
 _FIRST: Final = regex(rb"[A-Za-z0-9_.\-+/]{6,4096}+")
-_JOIN: Final = regex(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|\\(?=[\r\n]))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
+_JOIN: Final = regex(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|[=\\](?=\r?\n))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
 """What stands between the parts of a credential: the end of a line, with what code and views put around it."""
 _NEXT: Final = regex(rb"[A-Za-z0-9_.\-+/]{4,4096}+={0,2}(?![A-Za-z0-9_=:(@])")
 _LAST: Final = regex(rb"[ \t]{0,8}(?:[\"'`\\,;)}\]\r\n&]|\Z)")
 _INSIDE: Final = regex(rb"(?:\A|[^\\])[A-Za-z0-9_]\Z|\w[.\-]\Z")
 """Something of a word before a place, which is not the letter of an escape."""
+_LETTERS: Final = regex(rb"(?=[A-Za-z0-9+/]*[a-z])(?=[A-Za-z0-9+/]*[A-Z])(?=[A-Za-z0-9+/]*[0-9])[A-Za-z0-9+/]+")
 _LINES: Final = 12
 _WIDE: Final = 40
-"""Shorter secrets that are whole do not go on in the next line."""
+"""Shorter secrets that are whole do not go on in the next line, but for those that make up one of this length."""
+_HALF: Final = 12
 
 
 @cache
@@ -86,10 +88,31 @@ def _goes_on(part: bytes, *, is_whole: bool, so_far: int) -> bool:
 def rest(data: bytes, spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
     """Yield what follows long secrets in the next lines."""
     for span in spans:
-        if span.end - span.start < _WIDE or b" " in data[span.start : span.end]:
-            continue
         so_far = span.end - span.start
+        if so_far < _HALF or b" " in data[span.start : span.end]:
+            continue
+        if so_far < _WIDE:
+            yield from _second_half(data, span)
+            continue
         for start, end in _parts(data, span.end):
             if not _goes_on(data[start:end], is_whole=True, so_far=so_far):
                 break
             yield SecretSpan(start, end, span.kind)
+
+
+def _second_half(data: bytes, span: SecretSpan) -> Iterator[SecretSpan]:
+    """Yield what follows the first lines of a key of AWS, which is known by its length alone."""
+    whole = data[span.start : span.end]
+    found: list[SecretSpan] = []
+    for start, end in _parts(data, span.end):
+        whole += data[start:end]
+        found.append(SecretSpan(start, end, span.kind))
+        if len(whole) >= _WIDE:
+            break
+    if (
+        found
+        and len(whole) == _WIDE
+        and _LETTERS.fullmatch(whole)
+        and judge.is_random(data[found[0].start : found[0].end])
+    ):
+        yield from found

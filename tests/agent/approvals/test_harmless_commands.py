@@ -156,6 +156,35 @@ def test_what_only_looks_is_harmless(place: Workplace, script: str) -> None:
         "./ls",
         "bin/ls",
         "jq -n --rawfile a b 1 -o",
+        "find -- . -delete",
+        "find . -- -delete",
+        "find -H -- t -exec rm {} +",
+        "find -- . -fprintf out x",
+        "git diff -U --output=x",
+        "git diff --unified --output=x",
+        "git diff --abbrev --output=x",
+        "git log --pretty --output=x",
+        "git log -U --output=x",
+        "git log --abbrev --ext-diff -p",
+        "git show --pretty --output=x",
+        "git show --abbrev --textconv",
+        "git blame --abbrev --contents=/etc/shadow x",
+        "git status --column --output=x",
+        "git log --since --output=x",
+        "git grep -e -Ox y",
+        "git grep --context -O./x y",
+        "git ls-files --exclude --recurse-submodules",
+        "date --iso-8601 --set=now",
+        "date --iso-8601 010100002030",
+        "date -d --set=now",
+        "rg --sort --pre=./x y",
+        "rg -e --pre=./x y",
+        "fd --type --exec rm",
+        "fd -E -x rm",
+        "du --exclude --files0-from=x",
+        "tree -I -o out",
+        "sort -k --output=x y",
+        "head -n --x",
         "",
     ],
 )
@@ -327,6 +356,77 @@ def test_an_allowed_commit_takes_nothing_else_along(place: Workplace, script: st
     assert not is_allowed(_shell(script), place.folder, place, allowed)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git commit",
+        "git commit -a",
+        "git commit -q --amend",
+        "git commit --author='- m'",
+        "git commit -m",
+        "git commit --message --amend",
+        "git commit -m --amend",
+        "git tag -a v1",
+        "git tag --annotate v1",
+        "git tag -fa v1",
+        "touch .git/hooks/x",
+        "touch .git",
+        "touch .GIT/index.lock",
+        "touch a/.git/x",
+        "mkdir -p .git/hooks",
+        "mkdir .git",
+    ],
+)
+def test_what_starts_an_editor_or_writes_into_gits_folder_is_not_remembered(place: Workplace, script: str) -> None:
+    (place.folder / "a").mkdir()
+
+    assert () == prefixes_of(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASH_ENV", "PROJECT/env"),
+        ("BASH_ENV", "./env"),
+        ("BASH_ENV", "/tmp/env"),
+        ("BASH_ENV", "env"),
+        ("LD_LIBRARY_PATH", "."),
+        ("LD_LIBRARY_PATH", ":/usr/lib"),
+        ("GIT_CONFIG_SYSTEM", "gitconfig"),
+        ("ENV", "PROJECT/env"),
+        ("LD_PRELOAD", "PROJECT/x.so"),
+        ("LD_PRELOAD", "/usr/lib/a.so:./x.so"),
+        ("LD_PRELOAD", "/usr/lib/a.so PROJECT/x.so"),
+        ("LD_LIBRARY_PATH", "/usr/lib:PROJECT/lib"),
+        ("LD_AUDIT", "PROJECT/x.so"),
+        ("GIT_EXTERNAL_DIFF", "./evil"),
+        ("GIT_SSH_COMMAND", "ssh -F PROJECT/config"),
+        ("GIT_SSH", "PROJECT/ssh"),
+        ("GIT_PROXY_COMMAND", "PROJECT/proxy"),
+        ("GIT_CONFIG_SYSTEM", "PROJECT/config"),
+        ("GIT_TEMPLATE_DIR", "PROJECT/template"),
+        ("RIPGREP_CONFIG_PATH", "PROJECT/rg"),
+        ("MAGIC", "PROJECT/magic"),
+        ("PS4", "$(PROJECT/evil)"),
+        ("EDITOR", "PROJECT/edit"),
+        ("BASH_FUNC_git%%", "() { ./evil; }"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_PARAMETERS", "'core.hookspath'='hooks'"),
+    ],
+)
+def test_variables_that_load_what_a_model_can_write_leave_nothing_known(
+    place: Workplace, name: str, value: str
+) -> None:
+    planted = Workplace(
+        place.folder, place.roots, {**place.variables, name: value.replace("PROJECT", str(place.folder))}
+    )
+    elsewhere = {**place.variables, "BASH_ENV": "/etc/bash_env", "LD_PRELOAD": "/usr/lib/a.so", "EDITOR": "vi"}
+
+    assert not is_harmless(_shell("git status"), place.folder, planted)
+    assert () == prefixes_of(_shell("git commit -m x"), place.folder, planted)
+    assert is_harmless(_shell("git status"), place.folder, Workplace(place.folder, place.roots, elsewhere))
+
+
 @pytest.mark.parametrize("login", ["-lc", "-ic", "-lic", "-xc", "-euc"])
 def test_a_shell_with_other_options_is_not_what_was_allowed(place: Workplace, login: str) -> None:
     assert not is_allowed(("/bin/bash", login, "git commit -m x"), place.folder, place, {(GIT, "commit")})
@@ -440,6 +540,23 @@ def _break_index(place: Workplace) -> None:
     (place.folder / ".git" / "index").write_text("?")
 
 
+def _break_head(place: Workplace) -> None:
+    (place.folder / ".git" / "HEAD").write_text("?")  # git would go on to look for a bare repository around it
+
+
+def _link_head(place: Workplace) -> None:
+    (place.folder / ".git" / "HEAD").unlink()
+    (place.folder / ".git" / "HEAD").symlink_to("../HEAD")
+
+
+def _remove_refs(place: Workplace) -> None:
+    shutil.rmtree(place.folder / ".git" / "refs")
+
+
+def _remove_objects(place: Workplace) -> None:
+    (place.folder / ".git" / "objects").rename(place.folder / "objects")
+
+
 def _add_config_of_work_tree(place: Workplace) -> None:
     (place.folder / ".git" / "config.worktree").write_text("[core]\n\tfsmonitor = ./evil\n")
 
@@ -457,6 +574,10 @@ def _add_config_of_work_tree(place: Workplace) -> None:
         (_point_elsewhere, False),
         (_break_index, False),
         (_add_config_of_work_tree, False),
+        (_break_head, False),
+        (_link_head, False),
+        (_remove_refs, False),
+        (_remove_objects, False),
     ],
 )
 def test_a_repository_that_a_model_can_have_made_is_asked_about(
@@ -469,7 +590,13 @@ def test_a_repository_that_a_model_can_have_made_is_asked_about(
     assert not is_allowed(_shell("git commit -m x"), place.folder, place, {(GIT, "commit")})
 
 
-@pytest.mark.parametrize("nested", [repository, _bare])
+def _bare_by_reference(folder: Path) -> None:
+    _bare(folder / "parts")
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "commondir").write_text("parts\n")
+
+
+@pytest.mark.parametrize("nested", [repository, _bare, _bare_by_reference])
 def test_a_repository_within_the_workspace_is_asked_about(place: Workplace, nested: object) -> None:
     assert callable(nested)
     nested(place.folder / "sub")
@@ -669,6 +796,36 @@ def test_a_branch_whose_upstream_is_no_remote_of_the_repository_is_not_fetched_u
     _configure(place, f'[branch "main"]\n\tremote = {upstream}\n')
     for script in ("git fetch", "git push", "git push origin main"):
         assert () == prefixes_of(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '[remote "here"]\n\tfetch = +refs/heads/*:refs/remotes/here/*\n',  # git takes `here` for a path then
+        '[remote "here"]\n\tpushurl = https://host.example/a/b\n',
+        '[remote "origin"]\n\tpushurl = ../evil\n',
+        '[remote "origin"]\n\tpush = +main:release\n',
+        '[remote "origin"]\n\tpush = :main\n',
+        '[remote "origin"]\n\tpush = main:release\n',
+    ],
+)
+def test_a_remote_without_an_address_or_with_forced_pushes_is_asked_about(place: Workplace, settings: str) -> None:
+    _configure(place, '[remote "origin"]\n\turl = git@host.example:a/b.git\n')
+    assert prefixes_of(_shell("git push"), place.folder, place)
+
+    _configure(place, settings)
+    for script in ("git push", "git fetch", "git push here main", "git fetch here"):
+        assert () == prefixes_of(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize("kind", ["remotes", "branches"])
+def test_a_remote_that_no_setting_names_is_asked_about(place: Workplace, kind: str) -> None:
+    assert prefixes_of(_shell("git fetch"), place.folder, place)
+
+    (place.folder / ".git" / kind).mkdir(exist_ok=True)
+    (place.folder / ".git" / kind / "origin").write_text("URL: ./evil\n")
+    assert () == prefixes_of(_shell("git fetch"), place.folder, place)
+    assert () == prefixes_of(_shell("git push"), place.folder, place)
 
 
 @pytest.mark.parametrize(

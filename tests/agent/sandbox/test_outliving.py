@@ -88,6 +88,33 @@ ESCAPES = {
         "if os.fork() == 0:\n    os.setsid(); signal.signal(15, signal.SIG_IGN); os.write(ready, b'x')\n"
         "    os.close(ready); time.sleep(600)\n"
     ),
+    "a leader that is gone": (  # its threads live on in a process that looks ended
+        "import threading\nif os.fork() == 0:\n    os.setsid(); threading.Thread(target=stay).start()\n"
+        "    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))\n"
+        f"    libc.syscall({60 if os.uname().machine == 'x86_64' else 93}, 0)\n"
+    ).replace("target=stay", "target=lambda: (os.write(ready, b'x'), os.close(ready), time.sleep(600))"),
+    "without a signal at its end": (
+        "if os.fork() == 0:\n    os.setsid()\n"
+        f"    if libc.syscall({56 if os.uname().machine == 'x86_64' else 220}, 0, 0, 0, 0, 0) == 0:\n"
+        "        os.setsid(); stay()\n    os._exit(0)\n"
+    ),
+    "who is traced": (
+        "libc.ptrace.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2\nif os.fork() == 0:\n    os.setsid()\n"
+        "    child = os.fork()\n    if child == 0: stay()\n    libc.ptrace(0x4206, child, None, None)\n    stay()\n"
+    ),
+    "a long line of living ones": (
+        "if os.fork() == 0:\n    for each in range(40):\n        os.setsid() if each % 2 == 0 else os.setpgid(0, 0)\n"
+        "        if os.fork(): time.sleep(600)\n    stay()\n"
+    ),
+    "a terminal of its own": (
+        "import pty\nif os.fork() == 0:\n    try: child, _ = pty.fork()\n    except OSError: child = 0\n"
+        "    if child == 0: os.write(ready, b'x'); os.close(ready)\n    time.sleep(600)\n"
+    ),
+    "half of them killed by the other half": (
+        "if os.fork() == 0:\n    os.setsid()\n    for each in range(20):\n        child = os.fork()\n"
+        "        if child == 0:\n            os.setsid(); time.sleep(600)\n        if each % 2: os.kill(child, 9)\n"
+        "    stay()\n"
+    ),
     "who stops and ends the guard": (
         "if os.fork() == 0:\n    os.setsid(); parents = open(f'/proc/{os.getppid()}/status').read().split('PPid:')\n"
         "    for pid in {1, int(parents[1].split()[0])} - {0}:\n        for number in (19, 15, 2, 9):\n"

@@ -56,6 +56,30 @@ SCRIPT = "scripts/check.sh"
         "BASH_ENV=scripts/check.sh bash -c true",
         "sh scripts/check",
         "python3 -c \"exec(open('scripts/check.sh').read())\"",
+        "$(git rev-parse --show-toplevel)/scripts/check.sh",
+        '"$(git rev-parse --show-toplevel)"/scripts/check.sh',
+        "`git rev-parse --show-toplevel`/scripts/check.sh",
+        '"$CLAUDE_PROJECT_DIR"/scripts/check.sh',
+        "${CLAUDE_PROJECT_DIR}/scripts/check.sh",
+        "${PWD%/}/scripts/check.sh",
+        '"$(readlink -f .)/scripts/check.sh"',
+        'ROOT=$(pwd); "$ROOT/scripts/check.sh"',
+        'ROOT="$(git rev-parse --show-toplevel)" && "$ROOT"/scripts/check.sh',
+        'export D="scripts"; "$D"/check.sh',
+        "D=scripts E=$D; sh $E/check.sh",
+        "sh scripts/che*",
+        "bash scripts/check.??",
+        "sh -c 'sh scripts/*'",
+        "sh s*/check.sh",
+        "find . -name check.sh -exec sh {} +",
+        "find . -name 'c*.sh' | xargs -n 1 bash",
+        "sh -e scripts/*",
+        "env -C scripts sh check.sh",
+        "node -r./scripts/check.sh x",
+        "make -fscripts/check.sh",
+        "sh scripts//check.sh",
+        'sh "scri"pts/check.sh',
+        'eval "$(cat scripts/check.sh)"',
     ],
 )
 def test_the_file_that_a_command_runs_is_known(tmp_path: Path, command: str | tuple[str, ...]) -> None:
@@ -78,16 +102,31 @@ def test_the_file_that_a_command_runs_is_known(tmp_path: Path, command: str | tu
         ("make lint", "Makefile"),
         ("cd scripts && make", "scripts/Makefile"),
         (("npm", "run", "lint"), "package.json"),
+        ("cd scripts; cd lib; sh deep.sh", "scripts/lib/deep.sh"),
+        ("ruby -Iscripts -rcheck -e 1", "scripts/check.rb"),
+        ("ruby -r./scripts/check -e 1", "scripts/check.rb"),
+        ("perl -Iscripts check.pl", "scripts/check.pl"),
+        ("node --import ./scripts/check x", "scripts/check.mjs"),
+        ("PYTHONPATH=scripts python3 -m check", "scripts/check.py"),
+        ("cargo test", "Cargo.toml"),
+        ("tox -e lint", "tox.ini"),
+        ("uv run lint", "pyproject.toml"),
+        ("pre-commit run -a", ".pre-commit-config.yaml"),
+        ("bash -lc 'invoke lint'", "tasks.py"),
+        ("./gradlew check", "gradlew"),
     ],
 )
 def test_the_file_that_an_interpreter_or_a_runner_looks_for_is_known(
     tmp_path: Path, command: str | tuple[str, ...], file: str
 ) -> None:
     (tmp_path / "scripts").mkdir()
-    for name in ("check.py", "check.js", "__main__.py", "Makefile"):
+    (tmp_path / "scripts" / "lib").mkdir()
+    names = ("check.py", "check.js", "check.mjs", "check.rb", "check.pl", "__main__.py", "Makefile", "lib/deep.sh")
+    for name in names:
         (tmp_path / "scripts" / name).write_text("")
-    for name in ("Makefile", "package.json"):
+    for name in ("Makefile", "package.json", "Cargo.toml", "tox.ini", "pyproject.toml", "tasks.py", "gradlew"):
         (tmp_path / name).write_text("")
+    (tmp_path / ".pre-commit-config.yaml").write_text("")
 
     assert tmp_path / file in program_files([command], tmp_path, {"PATH": "/usr/bin"})
 
@@ -97,7 +136,17 @@ def test_a_file_that_no_command_names_is_free(tmp_path: Path) -> None:
     (tmp_path / "scripts" / "other.py").write_text("")
     (tmp_path / "main.py").write_text("")
 
-    found = program_files(["ruff check scripts", "cd scripts && ./check.sh", "eslint *.ts"], tmp_path, {"PATH": "/bin"})
+    commands = [
+        "ruff check scripts",
+        "cd scripts && ./check.sh",
+        "eslint *.ts",
+        "bash -lc 'ruff check *.py scripts/*.py'",
+        "find . -name '*.py' | xargs ruff check",
+        "bash -c 'find . -name m*.py'",
+        "git diff --stat -- '*.py'",
+        "echo $(date)/x $HOME",
+    ]
+    found = program_files(commands, tmp_path, {"PATH": "/bin"})
 
     assert not {tmp_path / "main.py", tmp_path / "scripts" / "other.py", tmp_path / "scripts"} & set(found)
 
@@ -146,6 +195,28 @@ async def test_what_a_hook_or_a_server_runs_cannot_be_changed(
         await here.run("Work.")
 
         assert "exit 0\n" == (here.cwd / SCRIPT).read_text()
+
+
+async def test_no_other_name_of_a_file_that_a_hook_runs_can_be_written(tmp_path: Path) -> None:
+    change = call("shell", {"command": "echo touch out > notes/innocent"}, "c1")
+    patch = custom("apply_patch", "*** Begin Patch\n*** Delete File: other.sh\n*** End Patch", "c2")
+    async with stage(
+        tmp_path,
+        *[answer(change), answer(patch), answer(say("So."))],
+        sandbox="workspace-write",
+        approval="never",
+        environment=IsolatedEnvironment({"PATH": "/usr/bin:/bin"}),
+        hooks={"stop": (HookCommand("sh scripts/check.sh"),)},
+    ) as here:
+        for folder in ("scripts", "notes"):
+            (here.cwd / folder).mkdir()
+        (here.cwd / SCRIPT).write_text("exit 0\n")
+        (here.cwd / "notes" / "innocent").hardlink_to(here.cwd / SCRIPT)
+        (here.cwd / "other.sh").hardlink_to(here.cwd / SCRIPT)
+        await here.run("Work.")
+
+        assert "exit 0\n" == (here.cwd / SCRIPT).read_text()
+        assert (here.cwd / "other.sh").exists()
 
 
 @pytest.mark.parametrize("folder", [".agents/skills", ".codex/skills", ".claude/skills", ".commonplace/skills"])

@@ -9,6 +9,7 @@ from types import FrameType
 import pytest
 
 from commonplace.learning.extract import rules
+from commonplace.learning.lasting.statements import spoken
 from commonplace.learning.reading.session_view import (
     EventSpan,
     ModelText,
@@ -65,3 +66,14 @@ def calls(made: Callable[[int], list[ViewEvent]], length: int) -> int:
 @pytest.mark.parametrize("made", [asked, answered, ran, wished])
 def test_eight_times_the_messages_are_at_most_nine_times_the_work(made: Callable[[int], list[ViewEvent]]) -> None:
     assert calls(made, 8 * SHORT) <= 9 * calls(made, SHORT)
+
+
+def test_of_more_than_anybody_types_in_a_session_the_longest_messages_are_not_judged() -> None:
+    pasted = [UserText(span(number), "Please read the file again. " * 500) for number in range(100)]
+    view = SessionView("t", "t.jsonl", "cli", "/repo", "/repo", None, "", "")
+    view.turns = [Turn(1, [*pasted, *wished(200)])]
+
+    found = spoken(view)
+
+    assert ["From now on, always use tabs."] == [each.text for each in found.statements if "tabs" in each.text]
+    assert 10_000 < len(found.sentences) < 20_000  # of 50,000

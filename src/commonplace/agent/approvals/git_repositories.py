@@ -42,6 +42,9 @@ _NAME: Final = regex(r"[A-Za-z][A-Za-z0-9-]*")
 _NETWORK: Final = regex(r"(?:https|ssh|git)://[^-/].*|(?:[\w.]+@)?[A-Za-z0-9][\w.-]*:(?!:)(?!//).*", re.ASCII)
 """Addresses that lead to another machine; a path would make git run the hooks of the repository there."""
 _BARE: Final = ("HEAD", "objects", "refs")
+_SHARED: Final = "commondir"
+"""A file beside `HEAD` that says in which folder the rest of a repository is."""
+_BRANCH: Final = regex(r"ref:\s*refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_BYTES: Final = 256 * 1024
 _LINK_MODE: Final = 0o160000
 _SAMPLE: Final = ".sample"
@@ -55,16 +58,19 @@ class PlainRepository(msgspec.Struct, frozen=True):
     folder: str
     """The folder of the repository's own files."""
     remotes: dict[str, list[str]]
-    """The addresses of each remote."""
+    """The addresses of each remote; git takes the name of one without an address for a path."""
     upstreams: frozenset[str]
     """The remotes that branches name; git also takes an address or a path there."""
     has_hooks: bool
+    has_other_remotes: bool = False
+    """No setting names some of the remotes, or a setting makes git push something else than a branch by its name."""
 
     @property
     def is_remote_elsewhere(self) -> bool:
-        """Whether every remote is on another machine."""
+        """Whether every remote is on another machine, and gets branches by their names."""
         addresses = [address for each in self.remotes.values() for address in each]
-        return self.upstreams <= self.remotes.keys() and all(map(_NETWORK.fullmatch, addresses))
+        is_known = self.upstreams <= self.remotes.keys() and all(self.remotes.values()) and not self.has_other_remotes
+        return is_known and all(map(_NETWORK.fullmatch, addresses))
 
 
 def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
@@ -75,7 +81,9 @@ def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
     if tree is None or not _is_guarded(workplace, tree):
         return None
     own, shared = _folders(tree / ".git")
-    if own is None or (tree / ".gitmodules").exists() or _has_submodules(tree):
+    if own is None or not _is_repository(own, shared) or (tree / ".gitmodules").exists() or _has_submodules(tree):
+        return None
+    if not _is_root(workplace, tree) and any(map(workplace.is_writable, (str(own), str(shared)))):
         return None
     settings = [*_settings(shared / "config"), *_settings(own / "config.worktree", must_exist=False)]
     for path in filter(workplace.is_writable, workplace.git_settings()):
@@ -84,20 +92,29 @@ def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
         return None
     remotes: dict[str, list[str]] = {}
     upstreams: set[str] = set()
+    has_other_remotes = any(_has_entries(shared / name) for name in ("remotes", "branches"))
     for section, subsection, key, value in filter(None, settings):
         if key not in _KNOWN.get(section, ()) or (key == "bare" and value.lower() not in ("false", "no", "0")):
             return None
-        if section == "remote" and key in ("url", "pushurl"):
-            remotes.setdefault(subsection, []).append(value)
+        if section == "remote":
+            remotes.setdefault(subsection, []).extend([value] if key == "url" else [])
+            is_forced = key == "push" and (value.startswith("+") or ":" in value)
+            has_other_remotes |= is_forced or (key == "pushurl" and _NETWORK.fullmatch(value) is None)
         if section == "branch" and key in ("remote", "pushremote"):
             upstreams.add(value)
-    has_hooks = _has_hooks(shared / "hooks") or any(map(_moves_hooks, (*workplace.git_settings(), _SYSTEM)))
-    return PlainRepository(str(own), remotes, frozenset(upstreams), has_hooks)
+    has_hooks = _has_entries(shared / "hooks", _SAMPLE) or any(map(_moves_hooks, (*workplace.git_settings(), _SYSTEM)))
+    return PlainRepository(str(own), remotes, frozenset(upstreams), has_hooks, has_other_remotes)
 
 
 def is_planted(folder: Path) -> bool:
     """Return whether git would take a folder without `.git` for a repository of its own."""
-    return not os.path.lexists(folder / ".git") and all(os.path.lexists(folder / name) for name in _BARE)
+    return not os.path.lexists(folder / ".git") and _looks_bare(folder)
+
+
+def _looks_bare(folder: Path) -> bool:
+    """Return whether git may take a folder for a repository; it may hold nothing but what points to another one."""
+    names = {name for name in (*_BARE, _SHARED) if os.path.lexists(folder / name)}
+    return "HEAD" in names and (_SHARED in names or names.issuperset(_BARE))
 
 
 def planted_warnings(work: Iterable[Path], temporary: Iterable[Path]) -> Iterator[str]:
@@ -116,14 +133,23 @@ def _work_tree(cwd: Path) -> Path | None:
     for folder in (here, *here.parents):
         if os.path.lexists(folder / ".git"):
             return folder
-        if all(os.path.lexists(folder / name) for name in _BARE[:2]):
+        if _looks_bare(folder):
             return None
     return None
 
 
 def _is_guarded(workplace: Workplace, tree: Path) -> bool:
-    is_root = any(os.path.realpath(root) == str(tree) for root in workplace.roots)
-    return is_root or not workplace.is_writable(str(tree / ".git"))
+    return _is_root(workplace, tree) or not workplace.is_writable(str(tree / ".git"))
+
+
+def _is_root(workplace: Workplace, tree: Path) -> bool:
+    return any(os.path.realpath(root) == str(tree) for root in workplace.roots)
+
+
+def _is_repository(own: Path, shared: Path) -> bool:
+    """Return whether git takes what `.git` names for a repository; if not, git looks for another one around it."""
+    is_branch = _BRANCH.fullmatch(_first_line(own / "HEAD")) is not None and not (own / "HEAD").is_symlink()
+    return is_branch and (shared / "objects").is_dir() and (shared / "refs").is_dir()
 
 
 def _folders(git: Path) -> tuple[Path | None, Path]:
@@ -189,9 +215,10 @@ def _moves_hooks(path: str) -> bool:
         return False
 
 
-def _has_hooks(folder: Path) -> bool:
+def _has_entries(folder: Path, ignored: str = "/") -> bool:
+    """Return whether a folder holds anything whose name does not end with what is ignored."""
     try:
-        return any(not name.endswith(_SAMPLE) for name in os.listdir(folder))
+        return any(not name.endswith(ignored) for name in os.listdir(folder))
     except FileNotFoundError:
         return False
     except OSError:

@@ -18,6 +18,7 @@ import msgspec
 from commonplace.agent.approvals import git_repositories, option_rules
 from commonplace.agent.approvals.workplace import Workplace
 from commonplace.agent.tools import shell_script
+from commonplace.patterns import regex
 
 Prefix = tuple[str, ...]
 """The path of a program; for git also the sub-command."""
@@ -63,6 +64,8 @@ _RENAMERS: Final = frozenset(
 """Commands of a shell that can change what the names after them mean, or run a text."""
 _RUNNERS: Final = frozenset({"fd", "find", "rg", "sed", "sort"})
 """Programs that read, and can start others: they are asked about each time that they are to run unconfined."""
+_MESSAGE: Final = regex(r"-[a-z]*m|--message|--no-edit")
+_ANNOTATED: Final = regex(r"-[a-z]*a|--annotate")
 _WITH_REMOTE: Final = ("git fetch", "git push")
 
 
@@ -107,6 +110,8 @@ def programs_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tupl
 def is_harmless(command: Sequence[str], cwd: Path, workplace: Workplace) -> bool:
     """Return whether a command line is known to change nothing."""
     line = parse(command, cwd, workplace)
+    if not workplace.has_plain_environment:
+        return False
     return bool(line.commands) and all(_reads(words, line, workplace) for words in line.commands)
 
 
@@ -120,6 +125,8 @@ def prefixes_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tupl
     """Return what would be remembered of a command line; nothing if one of its commands cannot be remembered."""
     line = parse(command, cwd, workplace)
     if line.commands is None or line.changes_folder or cwd != workplace.folder:
+        return ()
+    if not workplace.has_plain_environment:
         return ()
     if (line.is_script and command[1] != "-c") or _adds_then_reads(line):
         return ()
@@ -145,7 +152,7 @@ def _prefix(words: Sequence[str], line: ParsedCommand, workplace: Workplace) -> 
         return (path,) if all(workplace.is_inside(each, line.cwd) for each in operands) else None
     if name == "git":
         repository = git_repositories.plain_repository(workplace, line.cwd)
-        if repository is None or repository.has_hooks:
+        if repository is None or repository.has_hooks or _opens_editor(words[1:]):
             return None
         is_remote_plain = repository.is_remote_elsewhere and (not operands or operands[0] in repository.remotes)
         if option_rules.name_of(name, words[1:]) in _WITH_REMOTE and not (is_remote_plain and workplace.has_own_home):
@@ -172,6 +179,13 @@ def _commits_index(words: Sequence[str]) -> bool:
     """Return whether a commit takes the index as it is, with a message, so that git has no reason to look further."""
     takes_all = any(word == "--all" or (word.startswith("-") and word[1:2] != "-" and "a" in word) for word in words)
     return not takes_all and any(word.startswith(("-m", "--message")) for word in words)
+
+
+def _opens_editor(words: Sequence[str]) -> bool:
+    """Return whether git would start a person's editor in the workspace, which may hold settings for editors."""
+    has_message = any(map(_MESSAGE.match, words[1:]))
+    is_annotated = words[0] == "tag" and any(map(_ANNOTATED.match, words[1:]))
+    return (words[0] == "commit" or is_annotated) and not has_message
 
 
 def _reads(words: Sequence[str], line: ParsedCommand, workplace: Workplace) -> bool:

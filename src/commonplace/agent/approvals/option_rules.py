@@ -18,6 +18,7 @@ from commonplace.patterns import regex
 
 Use = Literal["reads", "remembered"]
 _LINES_OF_SED: Final = regex(r"\d+(?:,(?:\d+|\$))?p")
+_OPTION: Final = regex(r"-[^\s\d]")
 _PLACEHOLDERS: Final = regex(
     r"(?>(?:[^%]|%(?:%|[-+ ]?(?:[HhTtPpeNsfbBdDSnm]|[ac][nNeElLdDriIhst]|g[DdsnNeE]|x[0-9a-fA-F]{2}"
     r"|C(?:\([^()]*\)|[a-z]++)|\((?:trailers|decorate)[^()]*\)|[<>]{1,2}\|?\([^()]*\)|w\([^()]*\))))*)"
@@ -60,7 +61,7 @@ class OptionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         operands: list[str] = []
         rest = iter(arguments)
         for word in rest:
-            if word == "--":
+            if word == "--" and not self.words:
                 operands += rest
             elif word in self.words_valued:
                 if next(rest, None) is None:
@@ -80,17 +81,22 @@ class OptionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             name, equals, _ = word[2:].partition("=")
             if equals:
                 return name in self.long_valued
-            return name in self.long or (name in self.long_valued and next(rest, None) is not None)
+            return name in self.long or (name in self.long_valued and _is_value(next(rest, None)))
         if self.numbers and word[1:].isdecimal():
             return True
         for at, letter in enumerate(word[1:], 2):
             if letter in self.attached:
                 return True
             if letter in self.valued:
-                return at < len(word) or next(rest, None) is not None
+                return at < len(word) or _is_value(next(rest, None))
             if letter not in self.short:
                 return False
         return True
+
+
+def _is_value(word: str | None) -> bool:
+    """Return whether a word can be nothing but the value of the option before it, should that option need none."""
+    return word is not None and _OPTION.match(word) is None
 
 
 @cache

@@ -16,11 +16,29 @@ import msgspec
 
 from commonplace.agent.sandbox.writable_paths import is_within, trail
 from commonplace.errors import ToolError
+from commonplace.patterns import regex
 
 _SHARED: Final = ("/tmp", "/var/tmp", "/dev", "/proc")  # noqa: S108  # the folders themselves are meant
 """Folders that everybody can write, or in which a process decides what a name means: `/proc/1/cwd/git`."""
-_GIT_VARIABLES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_EXEC_PATH")
-"""Variables with which git works on another repository, or runs other programs."""
+_GIT_VARIABLES: Final = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_EXEC_PATH",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+)
+"""Variables with which git works on another repository, with other settings, or runs other programs."""
+_LOADERS: Final = regex(
+    r"BASH_ENV|ENV|PS4|(?:LD|DYLD|GIT)_\w+|GCONV_PATH|MAGIC|RIPGREP_CONFIG_PATH|EDITOR|VISUAL|SSH_ASKPASS"
+)
+"""Variables that name files with code, or with options, for the programs that are known here."""
+_PATHS: Final = regex(r"(?:BASH_)?ENV|(?:LD|DYLD)_\w*PATH|MAGIC|RIPGREP_CONFIG_PATH|GIT_CONFIG_SYSTEM")
+"""Those whose values are paths, so that one without `/`, or none at all, is in the folder of the work."""
+_SETTINGS: Final = "GIT_CONFIG_GLOBAL"
+"""What it names is read before git is known to be harmless."""
+_BETWEEN_PATHS: Final = regex(r"[\s:;=,'\"]+")
 
 
 class Workplace(msgspec.Struct, frozen=True):
@@ -49,8 +67,8 @@ class Workplace(msgspec.Struct, frozen=True):
         return any(each == root or is_within(each, root) for each in (path, end, *links) for root in writable)
 
     def is_inside(self, path: str, cwd: Path) -> bool:
-        """Return whether a path that a command is given lies in a folder of the work, and no link is on the way."""
-        if path.startswith("~") or ".." in path.split("/"):
+        """Return whether a path lies in a folder of the work but not in git's own, and no link is on the way."""
+        if path.startswith("~") or {"..", ".git"} & set(path.lower().split("/")):
             return False
         end, links = trail(Path(os.path.realpath(cwd)) / path)
         return not links and any(is_within(end, os.path.realpath(root)) for root in self.roots)
@@ -78,7 +96,8 @@ class Workplace(msgspec.Struct, frozen=True):
     def trusted_program(self, name: str, cwd: Path) -> str | None:
         """Return the path of the program that a name means, if no model can have put it there."""
         path = self.program(name, cwd)
-        return None if path is None or ".." in path.split("/") or self.is_writable(path) else path
+        is_function = f"BASH_FUNC_{name}%%" in self.variables
+        return None if path is None or is_function or ".." in path.split("/") or self.is_writable(path) else path
 
     def trusted_path(self) -> str:
         """Return the folders of `PATH` in which no model can put a program."""
@@ -106,6 +125,18 @@ class Workplace(msgspec.Struct, frozen=True):
         paths = (os.path.join(home, ".gitconfig"), os.path.join(general, "git", "config"))  # noqa: PTH118
         given = self.variables.get("GIT_CONFIG_GLOBAL", "")
         return tuple(path for path in (*paths, given) if path.startswith("/"))
+
+    @property
+    def has_plain_environment(self) -> bool:
+        """Whether no variable makes a shell or a program load what a model can have written."""
+        loaded = (
+            piece
+            for name, value in self.variables.items()
+            if value and name != _SETTINGS and _LOADERS.fullmatch(name)
+            for piece in _BETWEEN_PATHS.split(value)
+            if "/" in piece or _PATHS.fullmatch(name)
+        )
+        return not any(self.is_writable(os.path.join(self.folder, piece)) for piece in loaded)  # noqa: PTH118
 
     @property
     def has_plain_git(self) -> bool:

@@ -19,6 +19,8 @@ _GIT: Final = ".git"
 _POINTS: Final = "gitdir:"
 _PARTS: Final = ("HEAD", "objects", "refs")
 """Names by which a bare repository is recognised."""
+_SHARED: Final = "commondir"
+"""A file that says where the objects of a repository are: `HEAD` and it are enough to be taken for a bare one."""
 _DANGEROUS: Final = ("config", "hooks", "info", "worktrees", "modules")
 """What of a bare repository can name programs that Git runs."""
 _MOST: Final = 4096
@@ -38,8 +40,9 @@ def paths(policy: SandboxPolicy) -> tuple[Path, ...]:
 def git_paths(root: Path) -> Iterator[Path]:
     """Yield the paths of Git's own files for a working folder."""
     yield root / _GIT
-    if all((root / part).exists() for part in _PARTS):  # a bare repository
-        yield from (root / name for name in _DANGEROUS)
+    has_shared = os.path.lexists(root / _SHARED)  # never held where it does not exist: git could not read it
+    if (root / _PARTS[0]).exists() and (has_shared or all((root / part).exists() for part in _PARTS)):
+        yield from (root / name for name in ((*_DANGEROUS, _SHARED) if has_shared else _DANGEROUS))
     kept = _pointed(root / _GIT)
     if kept is not None:
         yield kept

@@ -52,7 +52,8 @@ class SessionSandbox:
                 words, folder = (server.place.command, *server.place.args), profile.cwd / (server.place.cwd or ".")
                 files += program_files([words], folder, self._variables)
         roots = (profile.cwd, *profile.roots)
-        inside = (path for path in files if any(_is_in(path, root) for root in roots))
+        inside = [path for path in files if any(_is_in(path, root) for root in roots)]
+        inside += hard_links.other_names(inside, roots)
         skills = (root / name for root in roots for name in PROJECT_FOLDERS)
         return (*inside, *(path for path in skills if path.is_dir()))
 

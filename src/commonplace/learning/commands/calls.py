@@ -19,7 +19,7 @@ import msgspec
 from commonplace.learning.commands import tables
 from commonplace.learning.reading.literals import LiteralGate
 from commonplace.learning.reading.session_view import SessionView, ToolUse
-from commonplace.memory.injection import fetches_and_runs
+from commonplace.memory.injection import may_run_fetched
 from commonplace.patterns import regex
 from commonplace.protocol import shell
 from commonplace.protocol.shell import CommandSegment
@@ -116,7 +116,7 @@ def calls_of(view: SessionView) -> list[Call]:
     folder = view.cwd
     calls: list[Call] = []
     for use in _with_late_output(view):
-        if fetches_and_runs(use.command):  # nobody is told to run what somebody else put on a page
+        if may_run_fetched(use.command):  # nobody is told to run what somebody else put on a page
             continue
         given = use.folder and posixpath.normpath(posixpath.join(view.cwd, use.folder))
         call, end = _call(use, given or folder, view.cwd)

@@ -51,6 +51,8 @@ _GREETING: Final = regex(
     r"(?i)^(?>(?:(?:thanks|thank you|thx|great|nice|perfect|ok|okay|cool|good|yes|yep|yeah|sure|oh|ah|hmm?|phew|well"
     r"|sorry|haha|ha|hey|hi|danke|gracias|merci)\b[.!,:;) ]{1,4})+)(?>(?:and |so |but )?)"
 )
+_MOST_CHARACTERS: Final = 2**19
+"""So much of what a person said in one session is judged: six times what the longest known one has."""
 _HAN: Final = regex(r"[\u3400-\u9fff]{5}")
 _AUTHORS: Final = {"plan": Author.PLAN, "harness": Author.HARNESS}
 """Authors of whole messages, by the words that imports note."""
@@ -98,12 +100,24 @@ def spoken(view: SessionView, chosen: LastingJudge | None = None) -> SpokenSessi
     chosen = chosen or judge()
     statements: list[PersonStatement] = []
     sentences: list[WritingSample] = []
-    for message in messages(view):
+    for message in _shortest(messages(view)):
         parts = authors.stretches(message.text, marks=message.marks)
         judged = _JudgedMessage(message, parts, chosen)
         sentences += [each.sample for each in judged.inputs]
         statements += judged.statements()
     return SpokenSession(statements, sentences)
+
+
+def _shortest(said: list[PersonMessage]) -> list[PersonMessage]:
+    """Return the messages in their order; of more than anybody writes in one session, without the longest."""
+    left = _MOST_CHARACTERS
+    kept: set[int] = set()
+    for place in sorted(range(len(said)), key=lambda each: len(said[each].text)):
+        left -= len(said[place].text)
+        if left < 0:
+            break
+        kept.add(place)
+    return [each for place, each in enumerate(said) if place in kept]
 
 
 class _JudgedMessage:

@@ -12,7 +12,7 @@ from commonplace.learning.reading import commands, errors, patches, sentences, t
 from commonplace.learning.reading.findings import Outcome, SessionTask, quote
 from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText
 from commonplace.learning.reading.tasks import words_of
-from commonplace.memory.injection import fetches_and_runs
+from commonplace.memory.injection import may_run_fetched
 from commonplace.patterns import regex
 
 Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
@@ -90,7 +90,7 @@ def _last_telling(task: SessionTask) -> ToolUse | None:
         elif call.command and call.ok is not None and not call.is_memory and not call.refused:
             if commands.is_looking(commands.parse(call.command)) or commands.takes_back(call.command) or _is_slip(call):
                 continue
-            if fetches_and_runs(call.command):  # the outcome names the command
+            if may_run_fetched(call.command):  # the outcome names the command
                 continue
             if found is None or commands.is_telling(call.command) or not commands.is_telling(found.command):
                 found = call

@@ -139,9 +139,11 @@ class Toolbox:
                 view = Visibility(around.scope, is_allowed=self._asks_for_notes)
                 return await self._call(memory, name, given, view)
             named = given.pop("project", None)
-            scope = around.scope if named is None else await _named(memory.store, named)
-            if self._only and scope != around.scope:
-                raise BadInput("This server shows one project.", hint="Leave `project` out.")
+            scope = around.scope
+            if named is not None and self._only:
+                await _check_own(memory.store, named, scope)
+            elif named is not None:
+                scope = await _named(memory.store, named)
             if name == FIND:
                 result = await self._find(memory, given, scope)
             else:
@@ -228,6 +230,16 @@ def _here() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         return Path("/")
+
+
+async def _check_own(store: MemoryStore, text: Any, scope: str | None) -> None:
+    """Refuse all but one project, in the same words whether there is another one of that name or not."""
+    try:
+        is_own = await _named(store, text) == scope
+    except BadInput:
+        is_own = False
+    if not is_own:
+        raise BadInput("This server shows one project.", hint="Leave `project` out.")
 
 
 async def _named(store: MemoryStore, text: Any) -> str | None:

@@ -7,7 +7,7 @@ from commonplace.learning.reading import commands, patches, titles
 from commonplace.learning.reading.findings import RuleFinding, SessionTask, quote
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.files.lesson_text import MAX_STEPS, UNNAMED, flat
-from commonplace.memory.injection import fetches_and_runs
+from commonplace.memory.injection import may_run_fetched
 from commonplace.memory.lessons import SessionLessons, TaskLessons
 
 
@@ -60,7 +60,7 @@ def _steps(task: SessionTask) -> tuple[str, ...]:
     steps: list[str] = []
     is_behind = False
     for call in task.calls():
-        if call.is_memory or call.refused or not call.command or not call.ok or fetches_and_runs(call.command):
+        if call.is_memory or call.refused or not call.command or not call.ok or may_run_fetched(call.command):
             is_behind = False
             continue
         parsed = commands.parse(call.command)
