@@ -118,10 +118,12 @@ class Lexicon:
 
     def _gate(self, anchor: bytes) -> tuple[bytes, _Gate]:
         """Return the part of an anchor that is looked for, and the anchor's gate."""
+        uses = anchor in self.anchors, anchor in self._prefixes, anchor in names.PARTS
+        if anchor.split() == [anchor]:
+            return anchor, _Gate(anchor, len(anchor), 0, 0, True, *uses)
         part = max(_WORD.finditer(anchor), key=lambda found: (not _is_short(found[0]), len(found[0])))
         begins, ends = part.start() > 0, part.end() < len(anchor)
         bounded = (b" " if begins else b"") + part[0] + (b" " if ends else b"")
-        uses = anchor in self.anchors, anchor in self._prefixes, anchor in names.PARTS
         return bounded, _Gate(anchor, len(bounded), int(begins), part.start(), part[0] == anchor, *uses)
 
     def holding(self, words: list[bytes]) -> list[tuple[bytes, Contents]]:
