@@ -88,19 +88,18 @@ def main(chosen: list[str]) -> None:
         for table in tables:
             text += f"\n## {table.title}\n\n| {' | '.join(table.header)} |\n|{'---|' * len(table.header)}\n"
             text += "".join(f"| {' | '.join(row)} |\n" for row in table.rows)
-        if name == "learning" and all(table.title != learning.REAL for table in tables):
-            text += kept(RESULTS / "learning.md", learning.REAL)
+        text += kept(RESULTS / f"{name}.md", [table.title for table in tables])
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.md").write_text(text, "utf-8")
         print(f"\nwritten: {RESULTS / name}.md")
     report.write()
 
 
-def kept(page: Path, title: str) -> str:
-    """Return a section of a page as it was measured before; nothing if there is none."""
-    before = page.read_text("utf-8") if page.exists() else ""
-    _, heading, rest = before.partition(f"\n## {title}\n")
-    return heading + rest.partition("\n## ")[0].rstrip("\n") + "\n" if heading else ""
+def kept(page: Path, titles: Sequence[str]) -> str:
+    """Return the sections of a page about real sessions that were not measured anew: not everybody has the sessions."""
+    _, *sections = (page.read_text("utf-8") if page.exists() else "").split("\n## ")
+    left = [each.rstrip("\n") for each in sections if each.partition("\n")[0] not in titles]
+    return "".join(f"\n## {each}\n" for each in left if "real sessions" in each.partition("\n")[0].lower())
 
 
 if __name__ == "__main__":

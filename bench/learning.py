@@ -122,7 +122,9 @@ def real(folder: Path, place: Path, labels: str | None) -> Table:
         environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "real-scored")}
         ran = subprocess.run([*command, "--json"], env=environment, stdout=subprocess.PIPE, check=True)
         found = json.loads(ran.stdout)
-        table.add("lines of memory, and how many are good", f"{found['entries']}, {found['good']}")
+        table.add(
+            "lines of memory, and how many are good (trained on these labels)", f"{found['entries']}, {found['good']}"
+        )
         table.add("of what must be learned, found", f"{found['found']} of {found['musts']}")
     return table
 

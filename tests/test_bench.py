@@ -41,11 +41,12 @@ def test_a_name_that_is_none_ends_with_what_to_do(name: str, says: str) -> None:
     assert done.stdout == ""
 
 
-def test_a_section_that_was_not_measured_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_section_about_real_sessions_that_was_not_measured_stays_as_it_was(tmp_path: Path) -> None:
     page = tmp_path / "learning.md"
-    assert kept(page, "Real") == ""
-    page.write_text("# Learning\n\n## Gold\n\n| 1 |\n\n## Real\n\n| 2 |\n\n## More\n\n| 3 |\n", "utf-8")
+    assert kept(page, []) == ""
+    page.write_text(
+        "# Learning\n\n## Gold\n\n| 1 |\n\n## Real sessions (by hand)\n\n| 2 |\n\n## More\n\n| 3 |\n", "utf-8"
+    )
 
-    assert kept(page, "Real") == "\n## Real\n\n| 2 |\n"
-    assert kept(page, "More") == "\n## More\n\n| 3 |\n"
-    assert kept(page, "None") == ""
+    assert kept(page, ["Gold", "More"]) == "\n## Real sessions (by hand)\n\n| 2 |\n"
+    assert kept(page, ["Gold", "Real sessions (by hand)"]) == ""

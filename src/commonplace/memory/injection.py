@@ -131,8 +131,11 @@ _BARRED: Final = {
 _NOTHING: Final = regex(r"(?:^|(?<=\s))(?:-[a-zA-Z]*o|--output)[ =]?(?:/dev/null|-)(?!\S)")
 _TO_NOWHERE: Final = regex(r"/dev/null|&?[0-9-]")
 _SHOWN: Final = regex(r"(?:^|\s)(?:-\w*O ?-|--output-document=-|--spider)")
-_LEADS: Final = regex(r"(?i)index|registry|proxy|mirror|options|source|channel|links|repos|env|startup|command|preload")
-"""Variables that tell programs where to get what they run."""
+_LEADS: Final = regex(
+    r"(?i)(?!(?:https?|all|no|ftp)_proxy\b)"
+    r"\w{0,80}?(?:index|registry|proxy|mirror|options|source|channel|links|repos|env|startup|command|preload)"
+)
+"""Variables that tell programs where to get what they run; the proxy of a network only passes on what is asked for."""
 
 
 @lru_cache(maxsize=1024)
@@ -154,7 +157,7 @@ def may_run_fetched(command: str) -> bool:
 def _reaches_out(segment: shell.CommandSegment) -> bool:
     """Say whether a simple command has an address of another machine; one that a variable holds is only told to it."""
     words = segment.texts
-    while words and shell.is_assignment(words[0]) and not (_LEADS.search(words[0]) or _OPENS.search(words[0])):
+    while words and shell.is_assignment(words[0]) and not (_LEADS.match(words[0]) or _OPENS.search(words[0])):
         words.pop(0)
     return any(map(_ELSEWHERE.search, (*words, *(each.target for each in segment.redirections))))
 
@@ -164,7 +167,7 @@ def _passes_on(segment: shell.CommandSegment) -> bool:
     words = segment.texts
     while words and shell.is_assignment(words[0]):
         name, _, value = words.pop(0).partition("=")
-        if _LEADS.search(name) and _ELSEWHERE.search(value):
+        if _LEADS.match(name) and _ELSEWHERE.search(value):
             return False
     if any(
         each.operator in (">", ">>", "&>", ">|") and not _TO_NOWHERE.match(each.target) for each in segment.redirections

@@ -350,6 +350,8 @@ KEPT = [
     "wget -qO- https://acme.example/x | head",
     "API=http://web:3000 make test",
     "aws s3 sync dist s3://acme-site",
+    "HTTPS_PROXY=http://proxy.acme.example:3128 pip install flask",
+    "ALL_PROXY=socks5://proxy.acme.example:1080 npm ci",
 ]
 
 
