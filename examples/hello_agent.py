@@ -24,7 +24,8 @@ async def main() -> None:
         work, home = Path(folder, "work"), Path(folder, "home")
         work.mkdir()
         (work / "poem.txt").write_text("An old silent pond…\nA frog jumps in.\n", "utf-8")
-        async with commonplace.open(environment={**os.environ, "COMMONPLACE_HOME": str(home)}) as book:
+        environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_MEMORY_BACKGROUND": "false"}
+        async with commonplace.open(environment=environment) as book:
             thread = await book.start(cwd=work, speaker=model, sandbox="danger-full-access", approval="never")
             async for event in thread.run("How long is the poem?"):
                 match event:

@@ -1,8 +1,6 @@
-"""Tell an agent what you know beside your words, and let it start another one.
+"""Tell an agent what you know beside your words, and let it start another one. The model follows a script.
 
     python examples/sub_agents.py
-
-The model follows a script: no key, no network.
 """
 
 import os
@@ -30,7 +28,9 @@ def act(request: models.Request) -> scripted.Answer:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with commonplace.open(environment={**os.environ, "COMMONPLACE_HOME": home}) as book:
+        # Nothing may go on learning in a home that is gone at the end.
+        environment = {**os.environ, "COMMONPLACE_HOME": home, "COMMONPLACE_MEMORY_BACKGROUND": "false"}
+        async with commonplace.open(environment=environment) as book:
             thread = await book.start(cwd=home, speaker=commonplace.ScriptedModel(*[act] * 4))
             end = await thread.turn(commonplace.Input("Have them counted.", context={"editor": "poem.txt is open"}))
             print(end.message if isinstance(end, commonplace.events.TurnCompleted) else end)
