@@ -1,6 +1,6 @@
-"""Tell an agent what you know beside your words, and let it start another one. The model follows a script.
+"""Tell an agent what you know beside your words, and let it start another one.
 
-    python examples/sub_agents.py
+A script plays the model: `python examples/sub_agents.py` needs no key and no network.
 """
 
 import os
