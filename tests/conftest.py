@@ -102,6 +102,10 @@ def tmp_path(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _keep_priority(_: int) -> int:
+    return 0
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home that exists nowhere but in this test."""
@@ -112,6 +116,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COMMONPLACE_HOME", str(place))
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setenv("TZ", "UTC")
+    # A worker gives way to others; one that a test runs in this process would slow down all tests after it for good.
+    monkeypatch.setattr(os, "nice", _keep_priority)
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv(
         "COMMONPLACE_MEMORY_BACKGROUND", "false"
